@@ -1,6 +1,7 @@
 """Sparse models as users meet them."""
 
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.linear_model import Lasso, LassoCV, LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import PolynomialFeatures
@@ -321,6 +323,38 @@ def test_an_end_short_of_its_tolerance_is_a_warning_with_the_figure(monkeypatch)
     monkeypatch.setattr(working_set, "STEPS", 1)
     with pytest.warns(ConvergenceWarning, match="a relative gap of .* above tol=1e-12"):
         SparseClassifier(Identity(), alpha=0.01, tol=1e-12, n_alphas=2).fit(X, LABELS)
+
+
+# texts and memory
+def test_a_lift_of_texts():
+    words = RNG.choice(["good", "bad", "film", "plot", "cast", "long"], size=(120, 5))
+    texts = [" ".join(row) for row in words]
+    y = np.where((words == "good").sum(1) > (words == "bad").sum(1), "yes", "no")
+    m = SparseClassifier(CountVectorizer(), **QUICK).fit(texts, y)
+    assert {"good", "bad"} <= set(m.names_)
+    assert m.score(texts, y) > 0.9
+    assert dict(zip(m.table_["feature"], m.table_["sign"], strict=True))["bad"] == -1
+    assert m.predict(["good good film"]).tolist() == ["yes"]
+    hashed = SparseClassifier(HashingVectorizer(n_features=64), **QUICK).fit(texts, y)
+    assert hashed.score(texts, y) > 0.9
+    r = SparseRegressor(CountVectorizer(), **QUICK).fit(texts, (words == "good").sum(1) * 2.0)
+    assert "good" in str(r.formula_)
+
+
+@pytest.mark.parametrize("made", [SparseRegressor, SparseClassifier])
+def test_wide_sparse_rows_are_never_made_dense(made):
+    Z = sp.random_array((1000, 20_000), density=1e-3, rng=RNG, format="csr")
+    f = np.asarray(Z[:, :40].sum(1)).ravel() + 0.05 * RNG.normal(size=1000)
+    y = f if made is SparseRegressor else f > np.median(f)
+    made(alpha=0.5).fit(Z[:50], y[:50])
+    tracemalloc.start()
+    try:
+        m = made(n_alphas=5, eps=0.3, cv=2, scale="columns").fit(Z, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert m.plan_.way == "working set"
+    assert peak < 60e6  # dense rows are 160 MB
 
 
 # ways

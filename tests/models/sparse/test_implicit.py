@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from mercer import store
+from mercer import SparseClassifier, SparseRegressor, store
 from mercer.inputs import Table
 from mercer.lifts import Interactions, Monomials, RandomFourier, Subsets
 from mercer.models.maps import FittedMap
@@ -153,7 +153,9 @@ def test_the_objective_is_that_of_the_features_built(ratio, unit):
     phi = Monomials(3, include_bias=False).fit(X)
     F, loss = phi.transform(X), SquaredLoss(y[:, None], w)
     here = Solver.of(implicit(ProductFeatures(phi), Table(X), w, unit), loss, 1e-12)
-    stored = StoredDictionary(F, w, LiftedFeatures(FittedMap(phi), phi.n_features_out_, None), unit)
+    stored = StoredDictionary(
+        F, w, LiftedFeatures(FittedMap(phi), phi.n_features_out_, None), unit, True
+    )
     there = Solver.of(stored, loss, 1e-12)
     assert np.isclose(here.largest, there.largest, rtol=1e-12)
     alphas = grid(here.largest / ratio, 10, 0.01)
@@ -299,3 +301,53 @@ def test_memory_is_far_below_that_of_the_features():
 def test_counts():
     assert count(np.full(200, 3), range(1, 4)) == 1_373_700
     assert count(np.ones(100, int), range(1, 5)) == 4_087_975
+
+
+def many(n=160, d=30, seed=0):
+    """Rows of 5,455 cubic products, and targets of three of them."""
+    X = plain(n, d, seed) * np.r_[1.0, 50.0, np.ones(d - 2)]
+    y = X[:, 0] * X[:, 1] / 20 - 2 * X[:, 2] * X[:, 3] * X[:, 4] + X[:, 5] ** 2
+    return X, y + 0.05 * np.random.default_rng(seed).normal(size=n)
+
+
+@pytest.mark.parametrize("scale", ["unit", "columns"])
+def test_a_learner_sweeps_and_keeps_what_was_planted(scale):
+    X, y = many()
+    m = SparseRegressor(Monomials(3), n_alphas=12, eps=0.05, cv=3, scale=scale, random_state=0)
+    m.fit(X[:120], y[:120])
+    assert m.plan_.settings["n_features"] == 5456
+    assert isinstance(m.model_.map.features, ProductFeatures)
+    words = m.model_.map.features.words(m.model_.ids)
+    assert {(0, 1), (2, 3, 4), (5, 5)} <= set(words)
+    assert m.path_.gaps.max() <= 1e-6
+    assert m.score(X[120:], y[120:]) > 0.7
+    assert np.allclose(m.formula_(X[120:]), m.predict(X[120:]), rtol=1e-10, atol=1e-10)
+    again = store.decode(*store.encode(m))
+    assert np.array_equal(again.predict(X), m.predict(X))
+
+
+def test_a_learner_of_units_gives_the_same_model():
+    X, y = many()
+    options = dict(alpha=0.05, n_alphas=5)
+    one = SparseRegressor(Monomials(3), **options).fit(X, y)
+    order = np.random.default_rng(0).permutation(30)
+    scaled = X[:, order] * 2.0 ** np.arange(-15, 15)
+    two = SparseRegressor(Monomials(3), **options).fit(scaled, y)
+    assert np.allclose(one.predict(X), two.predict(scaled), rtol=1e-8, atol=1e-8)
+    single = SparseRegressor(Monomials(3), **options).fit(X.astype(np.float32), y)
+    assert np.allclose(one.predict(X), single.predict(X), atol=1e-4)
+
+
+def test_a_classifier_sweeps():
+    X, y = many(200)
+    m = SparseClassifier(Monomials(3), alpha=0.03, n_alphas=4).fit(X, y > np.median(y))
+    words = m.model_.map.features.words(m.model_.ids)
+    assert isinstance(m.model_.map.features, ProductFeatures)
+    assert {(0, 1), (2, 3, 4)} <= set(words)
+    assert m.score(X, y > np.median(y)) > 0.8
+
+
+def test_a_learner_refuses_by_size_what_no_sweep_gets_through():
+    X = plain(50, 400)
+    with pytest.raises(ValueError, match=r"has \d+(,\d{3})+ features"):
+        SparseRegressor(Monomials(6)).fit(X, X[:, 0])

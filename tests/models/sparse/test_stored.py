@@ -85,5 +85,8 @@ def test_features_of_a_lift_and_their_names():
         LiftedFeatures(phi, 5, ("a", "b"))
     with pytest.raises(ValueError, match="has names for other columns"):
         LiftedFeatures(phi, 6, ("a", "b", "c"))
-    assert LiftedFeatures(phi, 6, None).names(ids) == ["x0*x1", "x1"]
-    assert LiftedFeatures(None, 3, None).inputs == ("x0", "x1", "x2")
+    plain = FittedMap.fit(Monomials(2), Table(rows.data))
+    assert LiftedFeatures(plain, 6, None).names(ids) == ["x0*x1", "x1"]
+    columns = LiftedFeatures(None, 3, None)
+    assert columns.inputs == ("x0", "x1", "x2")
+    assert columns.names(np.array([2, 0])) == ["x2", "x0"]

@@ -75,7 +75,8 @@ def _dealt(k: int, p: SparseRows, seed: int) -> Array:
 def _keys(p: SparseRows) -> Array:
     """Equal for equal rows of equal targets."""
     if isinstance(p.rows.data, list | Items):
-        return np.arange(len(p))
+        texts = np.unique(np.asarray(list(map(str, p.rows.data)), object), return_inverse=True)[1]
+        return np.asarray(texts * (p.classes + 1) + (p.y if p.classes else 0))
     with np.errstate(over="ignore"):
         return np.asarray(
             row_hashes(p.rows.data) * np.uint64(3) + row_hashes(p.y[:, None].astype(np.float64))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is, check
@@ -20,6 +21,8 @@ from mercer.models.sparse.problem import SparseRows, SparseSettings
 from mercer.models.sparse.stored import MOST_PAIRED, LiftedFeatures, StoredDictionary
 from mercer.plans import quantity
 from mercer.store import register
+
+FULL = 0.2  # of the entries of sparse rows: from so many on they are swept like dense ones
 
 
 @register("sparse.SparseMap")
@@ -69,25 +72,32 @@ def dictionary_of(s: SparseSettings, p: SparseRows) -> tuple[SparseMap, Dictiona
         features: Features = LiftedFeatures(None, rows.width, rows.columns)
     else:
         phi = FittedMap.fit(lift, rows, s.memory, p.y)
-        swept = phi.width > MOST_PAIRED and sweepable(phi.lift)
         stored = LiftedFeatures(phi, phi.width, rows.columns)
-        features = ProductFeatures(phi.lift) if swept else stored
-    return SparseMap(frame, features), held(s, features, rows, p.w)
+        features = ProductFeatures(phi.lift) if swept(phi, rows) else stored
+    return SparseMap(frame, features), held(s, features, rows, p)
 
 
-def held(s: SparseSettings, features: Features, rows: Table, w: Array) -> Dictionary:
-    """Products of columns beyond some as sweeps find them, other features of rows in memory;
-    ValueError, with their size, where neither time nor memory holds them."""
+def swept(phi: FittedMap, rows: Table) -> bool:
+    """Whether features are products of columns, too many for their Gram matrix: sweeps are then
+    faster than reading them, but for rows that are mostly zeros."""
+    if phi.width <= MOST_PAIRED or not sweepable(phi.lift):
+        return False
+    return not rows.sparse or rows.data.nnz > FULL * len(rows) * rows.width
+
+
+def held(s: SparseSettings, features: Features, rows: Table, p: SparseRows) -> Dictionary:
+    """Products of columns as sweeps find them, or all features of rows, which may be in a frame,
+    in memory; ValueError, with their size, where time or memory does not hold them."""
     if isinstance(features, ProductFeatures):
-        return implicit(features, rows, w, s.scale == "unit")
+        return implicit(features, rows, p.w, s.scale == "unit")
     assert isinstance(features, LiftedFeatures)
     check_size(s, features, rows)
     F = features.all(rows)
-    if not np.isfinite(F.data if rows.sparse and hasattr(F, "indptr") else F).all():
+    if not np.isfinite(F.data if sp.issparse(F) else F).all():
         raise ValueError(
             "the lift gives features that are not finite; scale the columns of X first."
         )
-    return StoredDictionary(F, w, features, s.scale == "unit")
+    return StoredDictionary(F, p.w, features, s.scale == "unit", not p.classes)
 
 
 def check_size(s: SparseSettings, features: LiftedFeatures, rows: Table) -> None:
@@ -105,4 +115,4 @@ def check_size(s: SparseSettings, features: LiftedFeatures, rows: Table) -> None
 
 def again(s: SparseSettings, m: SparseMap, p: SparseRows) -> Dictionary:
     """The same features of other rows, of which there are some."""
-    return held(s, m.features, m.framed(p.rows), p.w)
+    return held(s, m.features, m.framed(p.rows), p)

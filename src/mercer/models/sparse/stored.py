@@ -39,7 +39,8 @@ class LiftedFeatures:
         size = self.width if self.phi is None else self.phi.width
         if self.width != size:
             return f"has a width of {self.width}, not of {size}"
-        return None if len(self.inputs) == self._reads else "has names for other columns"
+        named = self.columns_in is None or len(self.columns_in) == self._reads
+        return None if named else "has names for other columns"
 
     @property
     def _reads(self) -> int:
@@ -73,7 +74,8 @@ class LiftedFeatures:
     def names(self, ids: Array) -> list[str]:
         """Their names; of a transformer that gives none, their numbers."""
         if self.phi is None:
-            return [self.inputs[j] for j in ids]
+            named = self.columns_in
+            return [f"x{j}" if named is None else named[j] for j in ids.tolist()]
         lift = self.phi.lift
         if isinstance(lift, Lift) or hasattr(lift, "get_feature_names_out"):
             every = lift.get_feature_names_out(np.asarray(self.inputs, dtype=object))
@@ -89,6 +91,7 @@ class StoredDictionary:
     w: Array
     features: Features
     unit: bool  # whether columns are divided by their standard deviations
+    paired: bool = True  # whether products of all pairs would be of use
 
     @property
     def n(self) -> int:
@@ -132,7 +135,7 @@ class StoredDictionary:
     @property
     def fits(self) -> bool:
         """Whether the products of all pairs of features are worth their memory and time."""
-        return self.p <= MOST_PAIRED
+        return self.paired and self.p <= MOST_PAIRED
 
     def _squares(self) -> Array:
         m, F = self.raw_means, self.F

@@ -58,7 +58,8 @@ class Units:
     def product(self, word: tuple[int, ...]) -> Term:
         """prod_j ((x_j - shift_j) / scale_j)^a_j, the scales taken out."""
         powers = Counter(word)
-        shown, code, numbers, factor = [], [], [], 1.0
+        shown, code, factor = [], [], 1.0
+        numbers: list[float] = []
         for place, (j, a) in enumerate(powers.items()):
             x, c, number = self._shifted(j, place, len(numbers))
             shown.append(x if a == 1 else f"{x}^{a}")
@@ -155,7 +156,7 @@ def terms_of(m: SparseMap, ids: Array) -> list[Term]:
     if not isinstance(features, LiftedFeatures):
         return [units.product(word) for word in features.words(ids)]
     if features.phi is None:
-        return [units.product((int(i),)) for i in ids]
+        return [units.product((i,)) for i in ids.tolist()]
     lift = features.phi.lift
     found = list(terms(lift, units)) or [None] * features.width
     names = features.names(ids)
