@@ -196,6 +196,10 @@ def test_powers_that_repeat_are_left_out():
     D = implicit(ProductFeatures(phi), Table(X), np.full(50, 0.02))
     caps = D.sweep.caps
     assert caps.tolist() == [4, 1, 4, 2, 0, 0]
+    assert D.repeats == {
+        "left out": "x4, x5: constant, or copies of columns before",
+        "powers": "x1 from 2 on, x3 from 3 on repeat those below",
+    }
     F = phi.transform(X)
     kept = (exponents(phi.program_).toarray() <= caps).all(axis=1)
     assert sum(kept) == D.width + 1  # and the constant
@@ -316,6 +320,7 @@ def test_a_learner_sweeps_and_keeps_what_was_planted(scale):
     m = SparseRegressor(Monomials(3), n_alphas=12, eps=0.05, cv=3, scale=scale, random_state=0)
     m.fit(X[:120], y[:120])
     assert m.plan_.settings["n_features"] == 5456
+    assert "never built" in m.plan_.why
     assert isinstance(m.model_.map.features, ProductFeatures)
     words = m.model_.map.features.words(m.model_.ids)
     assert {(0, 1), (2, 3, 4), (5, 5)} <= set(words)

@@ -20,6 +20,7 @@ from mercer.ops.words import NONE, letters
 from mercer.store import register
 
 MAX_WORK = 4e12  # multiplications of one sweep, about 20 seconds on two cores
+SHOWN = 8  # names of columns in a plan
 MAX_HALVES = 1 << 23  # words of half the degree, which are listed
 
 
@@ -134,6 +135,22 @@ class Implicit:
         """The products that are no known constants or copies."""
         return 0 if self.features.empty else count(self.sweep.caps, self.sweep.degrees)
 
+    @property
+    def repeats(self) -> dict[str, str]:
+        """What is known to repeat in these rows, for a reader."""
+        caps, all_ = self.sweep.caps, self.features.lift.program_.caps
+        names = [self.features.inputs[a] for a in self.features.used.tolist()]
+        out = [names[a] for a in np.flatnonzero((caps == 0) & (all_ > 0))]
+        low = [
+            f"{names[a]} from {caps[a] + 1} on" for a in np.flatnonzero((caps < all_) & (caps > 0))
+        ]
+        told = {}
+        if out:
+            told["left out"] = f"{listed(out)}: constant, or copies of columns before"
+        if low:
+            told["powers"] = f"{listed(low)} repeat those below"
+        return told
+
     def columns(self, ids: Array) -> Array:
         """(n, k) features, divided by their scales."""
         if self.features.empty:
@@ -216,6 +233,15 @@ def count(caps: Array, degrees: range) -> int:
     top = degrees.stop - 1
     first = plan(len(caps), top, degree_per_column=np.minimum(caps, top).tolist()).first
     return int(first[top, -1] - first[degrees.start, 0]) if top else 0
+
+
+def listed(names: list[str]) -> str:
+    """The first of some names.
+
+    >>> listed(list("abcdefghij"))
+    'a, b, c, d, e, f, g, h, ...'
+    """
+    return ", ".join([*names[:SHOWN], *(["..."] if len(names) > SHOWN else [])])
 
 
 def halves(degree: int) -> range:
