@@ -141,7 +141,7 @@ def test_copies_and_what_others_make_up_are_kept_once_and_named():
 
 @pytest.mark.parametrize("made", [SparseRegressor, SparseClassifier])
 def test_sparse_rows_and_dense_ones_agree(made):
-    Z = X * (RNG.random(X.shape) < 0.6)
+    Z = X * (RNG.random(X.shape) < 0.25)
     y = Y if made is SparseRegressor else LABELS
     dense = made(Identity(), **QUICK).fit(Z, y)
     sparse = made(**QUICK).fit(sp.csr_array(Z), y)
@@ -319,10 +319,50 @@ def test_columns_of_any_scale_and_offset(made):
     np.testing.assert_allclose(f(Z), want, atol=1e-8)
 
 
+def test_sparse_rows_that_are_all_offset():
+    Z = sp.csr_array(X + 1e6)
+    m = SparseRegressor(**QUICK).fit(Z, Y)
+    np.testing.assert_allclose(
+        m.predict(Z), SparseRegressor(Identity(), **QUICK).fit(X, Y).predict(X), atol=1e-6
+    )
+    c = SparseClassifier(**QUICK).fit(Z, LABELS)
+    assert c.path_.gaps.max() <= 1e-6
+
+
 def test_an_end_short_of_its_tolerance_is_a_warning_with_the_figure(monkeypatch):
     monkeypatch.setattr(working_set, "STEPS", 1)
     with pytest.warns(ConvergenceWarning, match="a relative gap of .* above tol=1e-12"):
         SparseClassifier(Identity(), alpha=0.01, tol=1e-12, n_alphas=2).fit(X, LABELS)
+
+
+HOSTILE = {
+    "whole": lambda r, X: r.integers(-3, 4, size=X.shape) / 1.0,
+    "flags": lambda r, X: (X > 0) / 1.0,
+    "a line": lambda r, X: np.outer(X[:, 0], r.normal(size=X.shape[1])),
+    "rows again": lambda r, X: X[r.integers(max(1, len(X) // 3), size=len(X))],
+    "offsets": lambda r, X: X + 1e6 * r.normal(size=X.shape[1]),
+    "scales": lambda r, X: X * 10.0 ** r.integers(-9, 10, size=X.shape[1]),
+    "heavy tails": lambda r, X: np.exp(3 * X),
+    "near copies": lambda r, X: X[:, :1] + 1e-7 * X,
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_rows_of_drawn_shapes(kind, seed):
+    rng = np.random.default_rng([seed, len(kind)])
+    shape = (int(rng.choice([2, 5, 20, 80])), int(rng.choice([1, 3, 12])))
+    Z = HOSTILE[kind](rng, rng.normal(size=shape))
+    y = rng.normal(size=len(Z)) + Z[:, -1] / np.abs(Z[:, -1]).max()
+    lift = [None, Identity(), Monomials(3, include_bias=False)][seed]
+    w = rng.integers(1, 3, size=len(y))
+    ratio = float(rng.choice([0.5, 1.0]))
+    m = SparseRegressor(lift, l1_ratio=ratio, n_alphas=15, rule="min").fit(Z, y, w)
+    assert m.path_.gaps.max() <= 1e-9
+    np.testing.assert_allclose(m.formula_(Z), m.predict(Z), rtol=1e-9, atol=1e-9)
+    c = SparseClassifier(lift, l1_ratio=ratio, n_alphas=4, eps=0.1).fit(Z, y > np.median(y), w)
+    assert c.path_.gaps.max() <= 1e-6
+    np.testing.assert_allclose(c.predict_proba(Z).sum(1), 1)
 
 
 # texts and memory

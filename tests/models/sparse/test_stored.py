@@ -1,5 +1,7 @@
 """Dictionaries in memory: means, norms, copies and sweeps, dense and CSR, by brute force."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -51,6 +53,8 @@ def test_columns_means_norms_and_sweeps(kind, F, unit):
     np.testing.assert_allclose(found.values, products[order[:3]], rtol=1e-6, atol=1e-12)
     assert found.bound == pytest.approx(abs(products[order[3]]), rel=1e-6)
     assert found.largest == pytest.approx(abs(products[order[0]]), rel=1e-6)
+    again = X.largest(r + w, 3, 0.0)  # what is the same in every row has no product with columns
+    np.testing.assert_allclose(again.values, found.values, rtol=1e-5, atol=1e-9)
     some = X.largest(r, 7, float(np.abs(products[order[2]]) + np.abs(products[order[3]])) / 2)
     assert some.ids.tolist() == order[:3].tolist()
 
@@ -66,6 +70,16 @@ def test_constants_and_copies_are_found_and_near_copies_are_not(made):
     assert X.width == 4
     r = RNG.normal(size=40) / 40
     assert not set(X.largest(r - r.mean(), 8, 0.0).ids.tolist()) & {2, 3, 4, 6}
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("made", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_constants_are_such_in_every_precision(made, dtype, paired):
+    F = np.column_stack([np.full(77, 1.5492612), RNG.random(77)]).astype(dtype)
+    X = dictionary(made(F), RNG.random(77))
+    X = replace(X, paired=paired)
+    assert X.kept.tolist() == [1]
 
 
 def test_offsets_do_not_hide_that_a_column_varies():

@@ -18,6 +18,7 @@ from mercer.ops.tiles import cuts
 from mercer.store import register
 
 PIECE = 4 << 20  # bytes of features that are read at a time
+HARDLY = 0.3  # of all values that are not zero, beyond which CSR takes no less memory
 MOST_PAIRED = 4096  # features
 
 
@@ -55,8 +56,10 @@ class LiftedFeatures:
         return tuple(f"x{j}" for j in range(self._reads)) if named is None else named
 
     def all(self, rows: Table) -> Matrix:
-        """Every feature of rows."""
-        return rows.data if self.phi is None else self.phi.transform(rows)
+        """Every feature of rows; those that are hardly sparse are dense, as implicit centring
+        costs digits."""
+        F = rows.data if self.phi is None else self.phi.transform(rows)
+        return F.toarray() if sp.issparse(F) and F.nnz > HARDLY * F.shape[0] * F.shape[1] else F
 
     def columns(self, rows: Table, ids: Array) -> Array:
         """Those of these features, (m, k) in float64."""
@@ -140,7 +143,8 @@ class StoredDictionary:
     def _squares(self) -> Array:
         m, F = self.raw_means, self.F
         if sp.issparse(F):
-            return np.asarray(F.multiply(F).T @ self.w, np.float64).ravel() - m * m
+            squares = sp.csr_array((F.data.astype(np.float64) ** 2, F.indices, F.indptr), F.shape)
+            return np.asarray(squares.T @ self.w).ravel() - m * m
         total = np.zeros(self.p)
         for rows in pieces(F):
             D = F[rows] - m

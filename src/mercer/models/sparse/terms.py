@@ -18,6 +18,7 @@ from mercer.models.sparse.frame import Frame
 from mercer.models.sparse.maps import SparseMap
 from mercer.models.sparse.stored import LiftedFeatures
 
+LONGEST = 200  # decimal places by which a factor may move a coefficient
 POWERS = {"{}": 1, "{}^2": 2, "{}^3": 3}  # patterns of `Basis` that are products
 
 
@@ -56,16 +57,21 @@ class Units:
         return cls(np.zeros(d), np.ones(d)) if frame is None else cls(frame.shift, frame.scale)
 
     def product(self, word: tuple[int, ...]) -> Term:
-        """prod_j ((x_j - shift_j) / scale_j)^a_j, the scales taken out."""
+        """prod_j ((x_j - shift_j) / scale_j)^a_j, the scales taken out where numbers reach."""
         powers = Counter(word)
+        size = sum(a * abs(np.log10(self.scale[j])) for j, a in powers.items())
         shown, code, factor = [], [], 1.0
         numbers: list[float] = []
         for place, (j, a) in enumerate(powers.items()):
             x, c, number = self._shifted(j, place, len(numbers))
+            numbers += number
+            if size > LONGEST:
+                x, c = f"({x}/{{n[{len(numbers)}]}})", f"({c} / {float(self.scale[j])!r})"
+                numbers.append(float(self.scale[j]))
+            else:
+                factor /= float(self.scale[j]) ** a
             shown.append(x if a == 1 else f"{x}^{a}")
             code.append(c if a == 1 else f"{c}**{a}")
-            numbers += number
-            factor /= float(self.scale[j]) ** a
         text, python = "*".join(shown) or "1", "*".join(code) or "1.0"
         return Term(factor, text, python, tuple(powers), tuple(numbers))
 
