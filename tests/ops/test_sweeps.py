@@ -154,7 +154,7 @@ def test_rounding_in_float32_is_within_its_bound(degree):
         assert sweep.dtype == np.float32
         r = rng.normal(size=n)
         for tile in sweep.tiles:
-            V, error = sweep._values(tile, r.astype(np.float32))
+            V, error = sweep._values(tile, r.astype(np.float32), sweep._norms(r))
             H, T = built(sweep.XT, tile.heads.words), built(sweep.XT, tile.tails.words)
             off = np.abs(V - (H * r) @ T.T).max()
             assert 0 < off <= error or off == 0
@@ -165,7 +165,7 @@ def test_the_bound_on_rounding_can_be_met():
     n = 1000
     one = np.full((1, n), 1 + 2.0**-24)  # rounds to 1: each term is off by half a unit
     sweep = Sweep(one, np.full(n, 1 / n), plan(1, 1), np.ones(1, int), range(1, 2))
-    V, error = sweep._values(sweep.tiles[0], np.ones(n, np.float32))
+    V, error = sweep._values(sweep.tiles[0], np.ones(n, np.float32), sweep.norms)
     assert 0 < n * (1 + 2.0**-24) - V[0, 0] <= error
 
 

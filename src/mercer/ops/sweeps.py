@@ -10,7 +10,7 @@ that remain are computed anew in float64.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 
 import numpy as np
@@ -20,7 +20,7 @@ from mercer.ops.jit import njit
 from mercer.ops.monomials import Program
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts, settle_allocator
-from mercer.ops.words import TILE, Tile, letters, places, tiles
+from mercer.ops.words import TILE, Patch, letters, places, tiles
 
 ROWS = 4096  # at a time: blocks stay small, and so do the errors of sums in float32
 PIECE = 128  # products that are computed anew, at a time
@@ -110,12 +110,17 @@ class Best:
 
     def take(self, values: Array, at: Array) -> None:
         with self.lock:
-            v, p = np.append(self.values, values), np.append(self.places, at)
-            if len(v) > self.k:  # from now on what is below the last of them is not looked at
-                order = np.lexsort((p, -v))
-                v, p = v[order[: self.k]], p[order[: self.k]]
-                self.floor = float(v[-1])
-            self.values, self.places = v, p
+            self.values = np.append(self.values, values)
+            self.places = np.append(self.places, at)
+            if len(self.values) > 2 * self.k:
+                self.trim()
+
+    def trim(self) -> None:
+        """Drop all but k; from now on what is below the last of them is not looked at."""
+        if len(self.values) > self.k:
+            some = np.lexsort((self.places, -self.values))[: self.k]
+            self.values, self.places = self.values[some], self.places[some]
+            self.floor = float(self.values[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,13 +145,13 @@ class Sweep:
     unit: bool = False
 
     @cached_property
-    def tiles(self) -> list[Tile]:
+    def tiles(self) -> list[Patch]:
         return list(tiles(self.caps, self.degrees))
 
     @cached_property
     def dtype(self) -> np.dtype[np.floating]:
         """The precision to sweep in: float32 where it holds the products."""
-        top = np.abs(self.XT[self.caps > 0]).max(axis=1, initial=0.0)
+        top = self.tops[self.caps > 0]
         k = self.degrees.stop - 1
         low, high = top[top > 0].min(initial=1.0) ** k, top.max(initial=1.0) ** k
         return np.dtype(np.float32 if high <= REACH and low >= REACH**-3 else np.float64)
@@ -194,10 +199,12 @@ class Sweep:
         settle_allocator()
         step = 2.0 ** np.floor(np.log2(size))  # a power of two: dividing by it is exact
         best, least = Best(k + SPARE), above / step / SAFETY
-        small, start, stop = (r / step).astype(self.dtype), 0, FIRST
+        small, norms, start, stop = (r / step).astype(self.dtype), self._norms(r / step), 0, FIRST
         while start < len(self.tiles):  # a round asks for no less than the last of the best so far
             some = range(start, min(stop, len(self.tiles)))
-            parallel_map(lambda i, least=least: self._look(i, small, least, best), some)
+            look = partial(self._look, r=small, norms=norms, above=least, best=best)
+            parallel_map(look, some)
+            best.trim()
             start, stop, least = stop, 2 * stop, max(least, best.floor)
         return self._anew(best, r, k, above, best.floor * step * SAFETY)
 
@@ -248,10 +255,10 @@ class Sweep:
             (copies if (off <= close[i] + close[firsts]).any() else firsts).append(i)
         return [int(group[i]) for i in copies]
 
-    def _look(self, i: int, r: Array, above: float, best: Best) -> None:
+    def _look(self, i: int, r: Array, norms: Array, above: float, best: Best) -> None:
         """Give the best what may exceed a number in one tile."""
         tile = self.tiles[i]
-        V, error = self._values(tile, r)
+        V, error = self._values(tile, r, norms)
         np.abs(V, out=V)
         V += V.dtype.type(error)
         V[tile.near :][tile.strange(self.caps)] = 0
@@ -265,21 +272,41 @@ class Sweep:
         if len(v):
             best.take(v, places(self.program, tile.words(h, t)))
 
-    def _values(self, tile: Tile, r: Array) -> tuple[Array, float]:
+    def _values(self, tile: Patch, r: Array, norms: Array) -> tuple[Array, float]:
         """(h, t) x_h x_t'r, and what each of them may be off: sums of n terms, each of k factors
-        and r, all of them rounded."""
+        and r, all of them rounded. `norms` are those of r and of r times each column."""
         n, k = len(r), tile.heads.words.shape[1] + tile.tails.words.shape[1]
         V = np.zeros((len(tile.heads), len(tile.tails)), r.dtype)
-        H2, T2 = np.zeros(len(tile.heads)), np.zeros(len(tile.tails))
         for rows in cuts(n, ROWS):
             H = self._block(self.rounded, tile.heads.words, r, rows)
             T = self._block(self.rounded, tile.tails.words, r[:0], rows)
             V += H @ T.T
-            H2 += np.einsum("hi,hi->h", H, H)
-            T2 += np.einsum("ti,ti->t", T, T)
         roundings = min(n, ROWS) + len(cuts(n, ROWS)) + 2 * k + 4
+        sizes = self._most(tile.heads.words, norms) * self._most(tile.tails.words, self.norms)
         lost = n * (k + 2) * float(np.finfo(r.dtype).smallest_subnormal) * REACH
-        return V, 1.01 * gamma(roundings, r.dtype) * float(np.sqrt(H2.max() * T2.max())) + lost
+        return V, 1.01 * gamma(roundings, r.dtype) * sizes + lost
+
+    def _most(self, words: Array, norms: Array) -> float:
+        """What the norm of a product is at most: that of its first column times the largest
+        magnitudes of the others."""
+        if not words.shape[1]:
+            return float(norms[-1])
+        return float((norms[words[:, 0]] * self.tops[words[:, 1:]].prod(axis=1)).max())
+
+    @cached_property
+    def tops(self) -> Array:
+        """(d,) the largest magnitude of each column."""
+        return np.asarray(np.abs(self.XT).max(axis=1, initial=0.0))
+
+    @cached_property
+    def norms(self) -> Array:
+        """(d + 1,) those of columns, and of 1."""
+        return self._norms(np.ones(len(self.w)))
+
+    def _norms(self, r: Array) -> Array:
+        """(d + 1,) of r times each column, and of r."""
+        squares = np.asarray(r, np.float64) ** 2
+        return np.sqrt([*(np.square(x) @ squares for x in self.XT), squares.sum()])
 
     def _over_scales(self, i: int, V: Array, above: float) -> Array:
         """Bounds (h, t) on |x_j'r| / s_j of |x_j'r|, 0 where that is not above a number: with s_j
@@ -294,12 +321,12 @@ class Sweep:
         U[h, t] = V[h, t] / self.sums(words, self._mark)[:, 2]
         return U
 
-    def _floor(self, tile: Tile) -> tuple[Array, Array]:
+    def _floor(self, tile: Patch) -> tuple[Array, Array]:
         S, norms = self._scales(tile)
         norms[norms == 0] = 1.0
         return norms, (S / norms[:, None]).min(axis=0)
 
-    def _scales(self, tile: Tile) -> tuple[Array, Array]:
+    def _scales(self, tile: Patch) -> tuple[Array, Array]:
         """(h, t) what the standard deviation of products is at least, inf for constants, and the
         norms of heads; in float64."""
         shape = len(tile.heads), len(tile.tails)

@@ -88,7 +88,7 @@ class Half:
 
 
 @dataclass(frozen=True, eq=False)
-class Tile:
+class Patch:
     """Heads and tails; a pair of them is a word where the head ends before the tail begins, or with
     its letter, no more often than the caps allow."""
 
@@ -107,7 +107,7 @@ class Tile:
         return np.asarray((last > first) | ((last == first) & ~once_more))
 
 
-def tiles(caps: Array, degrees: range) -> Iterator[Tile]:
+def tiles(caps: Array, degrees: range) -> Iterator[Patch]:
     """All words of these degrees, each in one tile."""
     for k in degrees:
         program = plan(len(caps), k, degree_per_column=np.minimum(caps, k).tolist())
@@ -119,4 +119,4 @@ def tiles(caps: Array, degrees: range) -> Iterator[Tile]:
             stop = int(np.searchsorted(heads.joint, last, side="right"))
             for few in cuts(stop, TILE):
                 near = int(np.searchsorted(heads.joint[few], first))
-                yield Tile(heads[few], tails[some], near)
+                yield Patch(heads[few], tails[some], near)
