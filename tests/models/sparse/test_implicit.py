@@ -356,3 +356,27 @@ def test_a_learner_refuses_by_size_what_no_sweep_gets_through():
     X = plain(50, 400)
     with pytest.raises(ValueError, match=r"has \d+(,\d{3})+ features"):
         SparseRegressor(Monomials(6)).fit(X, X[:, 0])
+
+
+@pytest.mark.long
+def test_ten_of_a_million_products_are_found_in_little_memory():
+    w = np.full(2000, 1 / 2000)
+    tracemalloc.start()
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.uniform(-1, 1, (2000, 200)), np.zeros(2000)
+        words = {tuple(np.sort(rng.integers(0, 200, 1 + i % 3)).tolist()) for i in range(10)}
+        for word in sorted(words):
+            z = X[:, word].prod(axis=1)
+            y += rng.choice([-1, 1]) * (z - z.mean()) / z.std()
+        y += rng.normal(size=2000) * y.std() / 3  # 0.9 of the variance is not noise
+        D = implicit(ProductFeatures(Monomials(3).fit(X)), Table(X), w, unit=True)
+        assert D.width == 1_373_700
+        solver = Solver.of(D, SquaredLoss(y[:, None], w), 1e-6)
+        path, _ = solver.path(grid(solver.largest, 8, 0.2), 1.0)
+        assert words <= set(D.features.words(path.at(7)[0]))
+        assert path.sizes[7] < 40
+        assert path.gaps.max() <= 1e-6
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6  # of 22 GB
