@@ -14,12 +14,16 @@ Efficient sparse coding algorithms, 2007, with dependent columns added).
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf
 
+from mercer.inputs import Array
 from mercer.ops.jit import njit
 
 DEPENDENT = 1e-11  # what is left of a column, squared, less than which it depends on the others
 TIMES = 8  # that a feature may enter at one penalty: more is rounding that goes in circles
 MOST = 12  # features that enter at a time
+MANY = 256  # features whose factor LAPACK makes faster than one row at a time
+SOUND = 1e-7  # what is left of a column, squared, for a factor that is not made with care
 EPS = float(np.finfo(np.float64).eps)
 FAST = {"reassoc", "contract", "nsz"}
 
@@ -242,14 +246,34 @@ def _squares(c, yy, b, q, act, k):  # type: ignore[no-untyped-def]
     return max(total, 0.0)
 
 
+def factor(G: Array, l2: float, b: Array) -> Array:
+    """(k, k) the factor of the features that are not zero, where they are many and far from
+    dependent; else nothing.
+
+    >>> factor(np.eye(2), 0.0, np.ones(2)).shape
+    (0, 0)
+    """
+    some = np.flatnonzero(b)
+    if len(some) < MANY:
+        return np.empty((0, 0))
+    A = G[np.ix_(some, some)]
+    A[np.diag_indices(len(A))] += l2
+    squares = SOUND * np.diag(A)
+    U, bad = dpotrf(A.T, lower=0, overwrite_a=1)
+    return U.T if not bad and (np.diag(U) ** 2 > squares).all() else np.empty((0, 0))
+
+
 @njit
-def _begin(G, L, l2, b, s, act, place, z):  # type: ignore[no-untyped-def]
-    """A factor of the features that are not zero; those that depend on others become so."""
+def _begin(G, L, l2, b, s, act, place, z, known):  # type: ignore[no-untyped-def]
+    """A factor of the features that are not zero; those that depend on others become so. What is
+    `known` of it, all or nothing, is not computed."""
     k = 0
     for j in range(len(b)):
         place[j] = -1
         if b[j] != 0.0:
-            if _append(L, G, l2, act, k, j, z):
+            if len(known):
+                L[k, : k + 1] = known[k, : k + 1]
+            if len(known) or _append(L, G, l2, act, k, j, z):
                 act[k], place[j], s[j] = j, k, 1.0 if b[j] > 0 else -1.0
                 k += 1
             else:
@@ -289,11 +313,12 @@ def _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds):  # type
 
 
 @njit
-def active_path(G, c, yy, alphas, l1_ratio, b, rounds):  # type: ignore[no-untyped-def]
+def active_path(G, c, yy, alphas, l1_ratio, b, rounds, known):  # type: ignore[no-untyped-def]
     """b (m, p) of every penalty, the gaps (m,), and the rounds it took (m,).
 
-    G (p, p) is symmetric, `yy` the squares of the target; `b` (p,) is where to start, and where
-    the last penalty ends. l1 = alpha l1_ratio, l2 = alpha (1 - l1_ratio).
+    G (p, p), or more of which the first p count, is symmetric, `yy` the squares of the target;
+    `b` (p,) is where to start, and where the last penalty ends. l1 = alpha l1_ratio, l2 = alpha
+    (1 - l1_ratio). `known` is what `factor` gives for b and the first l2, or empty.
     """
     p, m = len(c), len(alphas)
     out, gaps, took = np.zeros((m, p)), np.zeros(m), np.zeros(m, np.int64)
@@ -303,7 +328,7 @@ def active_path(G, c, yy, alphas, l1_ratio, b, rounds):  # type: ignore[no-untyp
     for a in range(m):
         l1, l2 = alphas[a] * l1_ratio, alphas[a] * (1 - l1_ratio)
         if l2 != last:  # another matrix: the factor is made anew
-            k, last = _begin(G, L, l2, b, s, act, place, room[0]), l2
+            k, last = _begin(G, L, l2, b, s, act, place, room[0], known[: (a == 0) * p]), l2
         k, took[a] = _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds)
         for i in range(k):
             out[a, act[i]] = b[act[i]]

@@ -15,6 +15,7 @@ from mercer.invariants import Ints as Places
 from mercer.models.base import fields_alone
 from mercer.models.sparse.dictionary import Dictionary
 from mercer.models.sparse.folds import FoldLosses, FoldModel, splits
+from mercer.models.sparse.implicit import Implicit
 from mercer.models.sparse.maps import SparseMap, dictionary_of
 from mercer.models.sparse.problem import SparseRows, SparseSettings
 from mercer.models.sparse.refit import preferred, refits
@@ -151,7 +152,7 @@ def _plan(
     ridge: float | None,
 ) -> Plan:
     gram = solver.quadratic is not None
-    size = f"{X.n:,} rows of {X.p:,} features"
+    size = f"{X.n:,} rows of {X.p:,} features" + ", never built" * isinstance(X, Implicit)
     why = (
         f"{size}, whose Gram matrix fits; each penalty is solved to rounding by active sets"
         if gram
@@ -179,6 +180,8 @@ def scaled(s: SparseSettings, framed: bool) -> str:
 
 def _repeats(X: Dictionary, solver: Solver) -> dict[str, str]:
     """What was kept once: constants, copies, and features that the others make up."""
+    if isinstance(X, Implicit):
+        return X.repeats
     if not isinstance(X, StoredDictionary):
         return {}
     told = {}

@@ -46,7 +46,9 @@ class Quadratic:
             m = len(alphas)
             return np.zeros((m, 0)), np.zeros(m), np.zeros(m, np.int64)
         start = np.zeros(len(self.c))
-        return active_path(self.G, self.c, self.yy, alphas, l1_ratio, start, ROUNDS)
+        return active_path(
+            self.G, self.c, self.yy, alphas, l1_ratio, start, ROUNDS, np.empty((0, 0))
+        )
 
     def dependent(self) -> Array:
         """Features that those before them make up."""

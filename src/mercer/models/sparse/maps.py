@@ -16,10 +16,13 @@ from mercer.models.maps import FittedMap
 from mercer.models.settings import LiftSetting
 from mercer.models.sparse.dictionary import Dictionary, Features
 from mercer.models.sparse.frame import UnitFrame
+from mercer.models.sparse.implicit import ProductFeatures, implicit, sweepable
 from mercer.models.sparse.problem import SparseRows, SparseSettings
-from mercer.models.sparse.stored import LiftedFeatures, StoredDictionary
+from mercer.models.sparse.stored import MOST_PAIRED, LiftedFeatures, StoredDictionary
 from mercer.plans import quantity
 from mercer.store import register
+
+FULL = 0.2  # of the entries of sparse rows: from so many on they are swept like dense ones
 
 
 @register("sparse.SparseMap")
@@ -66,15 +69,28 @@ def dictionary_of(s: SparseSettings, p: SparseRows) -> tuple[SparseMap, Dictiona
     frame = UnitFrame.of(p.rows) if s.scale is not None and framed(lift) else None
     rows = p.rows if frame is None else frame(p.rows)
     if lift is None:
-        features = LiftedFeatures(None, rows.width, rows.columns)
+        features: Features = LiftedFeatures(None, rows.width, rows.columns)
     else:
         phi = FittedMap.fit(lift, rows, s.memory, p.y)
-        features = LiftedFeatures(phi, phi.width, rows.columns)
+        stored = LiftedFeatures(phi, phi.width, rows.columns)
+        features = ProductFeatures(phi.lift) if swept(phi, rows) else stored
     return SparseMap(frame, features), held(s, features, rows, p)
 
 
-def held(s: SparseSettings, features: LiftedFeatures, rows: Table, p: SparseRows) -> Dictionary:
-    """All features of rows, which may be in a frame, in memory; ValueError, with their size, where it does not hold them."""
+def swept(phi: FittedMap, rows: Table) -> bool:
+    """Whether features are products of columns, too many for their Gram matrix: sweeps are then
+    faster than reading them, but for rows that are mostly zeros."""
+    if phi.width <= MOST_PAIRED or not sweepable(phi.lift):
+        return False
+    return not rows.sparse or rows.data.nnz > FULL * len(rows) * rows.width
+
+
+def held(s: SparseSettings, features: Features, rows: Table, p: SparseRows) -> Dictionary:
+    """Products of columns as sweeps find them, or all features of rows, which may be in a frame,
+    in memory; ValueError, with their size, where time or memory does not hold them."""
+    if isinstance(features, ProductFeatures):
+        return implicit(features, rows, p.w, s.scale == "unit")
+    assert isinstance(features, LiftedFeatures)
     check_size(s, features, rows)
     F = features.all(rows)
     if not np.isfinite(F.data if sp.issparse(F) else F).all():
@@ -99,5 +115,4 @@ def check_size(s: SparseSettings, features: LiftedFeatures, rows: Table) -> None
 
 def again(s: SparseSettings, m: SparseMap, p: SparseRows) -> Dictionary:
     """The same features of other rows, of which there are some."""
-    assert isinstance(m.features, LiftedFeatures)
     return held(s, m.features, m.framed(p.rows), p)

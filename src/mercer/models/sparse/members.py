@@ -15,6 +15,48 @@ PIECE = 4 << 20  # bytes of columns that are multiplied at a time
 
 
 @dataclass(eq=False)
+class Square:
+    """A symmetric matrix (k, k) that gains and loses features in place, in the corner of a larger
+    array.
+
+    >>> G = Square.of(np.eye(2))
+    >>> G.add(np.array([[3.0, 4.0, 5.0]]))
+    >>> G.keep(np.array([0, 2]))
+    >>> G.all
+    array([[1., 3.],
+           [3., 5.]])
+    """
+
+    room: Array
+    k: int
+
+    @classmethod
+    def of(cls, G: Array) -> Square:
+        return cls(np.ascontiguousarray(G), len(G))
+
+    @property
+    def all(self) -> Array:
+        return self.room[: self.k, : self.k]
+
+    def add(self, new: Array) -> None:
+        """Rows (m, k + m) of new features."""
+        k, size = self.k, new.shape[1]
+        if size > len(self.room):
+            room = np.empty((size + size // 4, size + size // 4))
+            room[:k, :k] = self.all
+            self.room = room
+        self.room[k:size, :size] = new
+        self.room[:k, k:size] = new[:, :k].T
+        self.k = size
+
+    def keep(self, at: Array) -> None:
+        """Only the features at these places, which rise."""
+        for i, j in enumerate(at.tolist()):  # a row is read before it is written over
+            self.room[i, : len(at)] = self.room[j, at]
+        self.k = len(at)
+
+
+@dataclass(eq=False)
 class Members:
     """Columns less their means in the order in which they came: dense, or CSC that is centred
     implicitly."""

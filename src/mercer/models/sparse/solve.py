@@ -99,6 +99,7 @@ class Solver:
         after = [*alphas[1:].tolist(), None]
         pairs = zip(alphas.tolist(), after, strict=True)
         ended = [self.sets.at(a, l1_ratio, following) for a, following in pairs]
+        self.sets.rest()
         return self._by_sets(alphas, ended)
 
     def _by_gram(self, q: Quadratic, alphas: Array, l1_ratio: float) -> tuple[SparsePath, int]:

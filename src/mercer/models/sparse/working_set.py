@@ -10,8 +10,8 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.models.sparse.dictionary import Dictionary, Found
 from mercer.models.sparse.losses import SparseLoss
-from mercer.models.sparse.members import Members
-from mercer.ops.lasso import active_path
+from mercer.models.sparse.members import Members, Square
+from mercer.ops.lasso import active_path, factor
 
 STEPS = 100  # Newton's, at one penalty
 ROUNDS = 10_000  # of active sets in one of them
@@ -30,7 +30,7 @@ class Curve:
     """The curvature of a group of scores over the members, the intercepts eliminated: G (gk, gk),
     U (gk, g) T^+, and T^+ (g, g)."""
 
-    G: Array
+    G: Square
     U: Array
     T: Array
 
@@ -115,8 +115,8 @@ class WorkingSet:
             self.curves = [None] * len(self.curves)
             return
         new = self.members.pairs(self.loss.w, since)  # columns are centred by these weights
-        G = np.block([[old.G, new[:, :since].T], [new]])
-        self.curves = [Curve(G, np.zeros((len(G), 1)), old.T)]
+        old.G.add(new)
+        self.curves = [Curve(old.G, np.zeros((old.G.k, 1)), old.T)]
 
     def _prune(self, above: float, l2: float) -> None:
         """Members that are zero, and whose products are not beyond a number, go."""
@@ -130,7 +130,8 @@ class WorkingSet:
         old = self.curves[0]
         self.curves = [None] * len(self.curves)
         if self.loss.constant and old is not None:
-            self.curves = [Curve(old.G[np.ix_(at, at)], old.U[at], old.T)]
+            old.G.keep(at)
+            self.curves = [Curve(old.G, old.U[at], old.T)]
 
     def _slopes(self, l2: float) -> Array:
         """Weighted products of members with residuals, less l2 B: (C, k)."""
@@ -149,7 +150,7 @@ class WorkingSet:
                 U[a, :, b] = U[b, :, a] = self.members.products(h)
         flat, inverse = U.reshape(-1, len(g)), self._inverse(g)
         left = flat @ inverse
-        return Curve(S.reshape(len(left), -1) - left @ flat.T, left, inverse)
+        return Curve(Square.of(S.reshape(len(left), -1) - left @ flat.T), left, inverse)
 
     def _inverse(self, g: Array) -> Array:
         """Of the curvature of the intercepts; those of all classes may move together, at no
@@ -168,7 +169,7 @@ class WorkingSet:
         V = self.loss.w[:, None] * self.R[:, g]
         b, off = self.B[g].ravel(), V.sum(0)
         slope = self.members.products(V).T.ravel() - curve.U @ off
-        d = _minimum(curve.G, slope + curve.G @ b, l1, l2, b) - b if len(b) else b
+        d = _minimum(curve.G.room, slope + curve.G.all @ b, l1, l2, b) - b if len(b) else b
         d0 = curve.T @ off - curve.U.T @ d
         self._walk(g, V, d.reshape(len(g), -1), d0, (l1, l2))
 
@@ -245,6 +246,11 @@ class WorkingSet:
                 return self._ended(gap, steps)
             self._take(new)
 
+    def rest(self) -> None:
+        """Let go of columns and their products, which take most of the memory; the penalties are
+        done."""
+        self.members, self.curves = Members(self.X), []
+
     def _ended(self, gap: float, steps: int) -> Ended:
         some = (self.B != 0).any(0)
         ids, B = self.members.ids[some], self.B[:, some]
@@ -257,6 +263,6 @@ def _penalty(b: Array, l: tuple[float, float]) -> float:
 
 def _minimum(G: Array, c: Array, l1: float, l2: float, start: Array) -> Array:
     alpha = np.array([l1 + l2])
-    G = np.ascontiguousarray(G)
-    out, _, _ = active_path(G, c, 1.0, alpha, l1 / alpha[0], start.copy(), ROUNDS)
+    known = factor(G, l2, start)
+    out, _, _ = active_path(G, c, 1.0, alpha, l1 / alpha[0], start.copy(), ROUNDS, known)
     return np.asarray(out[0])
