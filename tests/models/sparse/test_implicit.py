@@ -101,6 +101,14 @@ def test_all_others_are_within_the_bound_and_copies_come_once(lift, unit, n):
         assert found.largest >= G.max() * (1 - 1e-12) - 1e-13 or not len(found.ids)
 
 
+def test_features_are_centred_whatever_the_vector():
+    X, rng = 0.5 + 0.5 * plain(40, 4), np.random.default_rng(0)
+    w, r = rng.dirichlet(np.ones(40)), rng.normal(size=40) + 3
+    phi = Monomials(2, include_bias=False).fit(X)
+    found = implicit(ProductFeatures(phi), Table(X), w).largest(r, 14, 0.0)
+    assert np.allclose(found.values, centred(phi.transform(X), w, False)[:, found.ids].T @ r)
+
+
 def eight(kind, n=60):
     """Rows of eight columns, two of them of other kinds, and targets of three products."""
     rng = np.random.default_rng(len(kind))
