@@ -52,6 +52,13 @@ def test_equal_rows_are_on_one_side():
         assert not {i % 20 for i in train.tolist()} & {i % 20 for i in test.tolist()}
 
 
+def test_equal_texts_are_on_one_side():
+    texts = [f"text {i % 9}" for i in range(45)]
+    p = SparseRows.of(Table(texts), np.arange(45) % 3, None, 3, None)
+    for train, test in splits(asked(3), p):
+        assert not {i % 9 for i in train.tolist()} & {i % 9 for i in test.tolist()}
+
+
 def test_groups_are_on_one_side():
     groups = RNG.integers(7, size=53)
     found = splits(asked(), rows(groups=groups))

@@ -22,7 +22,7 @@ from mercer.lifts import (
     Splines,
     Subsets,
 )
-from mercer.models.sparse.frame import Frame
+from mercer.models.sparse.frame import UnitFrame
 from mercer.models.sparse.terms import Units
 
 RNG = np.random.default_rng(4)
@@ -138,7 +138,7 @@ def test_products_of_columns_of_extreme_units(units):
 @pytest.mark.parametrize("scale", [1.0, 3.0, 0.1, 7e8])
 def test_thresholds_divide_rows_as_the_lift_does(scale):
     x = np.sort(RNG.normal(size=1500) * scale + 100 * scale * (scale == 3.0))
-    frame = Frame.of(_table(x))
+    frame = UnitFrame.of(_table(x))
     Z = frame(_table(x)).data
     units = Units(frame.shift, frame.scale)
     for z in Z[1:, 0].tolist():

@@ -5,14 +5,14 @@ import pytest
 import scipy.sparse as sp
 
 from mercer.inputs import Table
-from mercer.models.sparse.frame import Frame
+from mercer.models.sparse.frame import UnitFrame
 
 RNG = np.random.default_rng(0)
 
 
 def test_the_largest_magnitude_is_one_and_products_stay_products():
     X = np.column_stack([RNG.normal(size=50) * 1e9, RNG.random(50) + 1, RNG.random(50) < 0.5])
-    frame = Frame.of(Table(X))
+    frame = UnitFrame.of(Table(X))
     Z = frame(Table(X)).data
     np.testing.assert_array_equal(np.abs(Z).max(0), 1)
     assert (frame.shift == 0).all()
@@ -25,7 +25,7 @@ def test_the_largest_magnitude_is_one_and_products_stay_products():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_columns_far_from_zero_are_shifted(dtype):
     X = np.column_stack([RNG.random(50) + 1e6, np.full(50, 7.0), np.zeros(50)]).astype(dtype)
-    frame = Frame.of(Table(X))
+    frame = UnitFrame.of(Table(X))
     Z = frame(Table(X)).data
     assert np.abs(Z[:, 0]).max() == 1
     assert Z[:, 0].min() == pytest.approx(-1)
@@ -35,7 +35,7 @@ def test_columns_far_from_zero_are_shifted(dtype):
 
 def test_sparse_rows_are_scaled_and_stay_sparse():
     X = sp.random_array((40, 5), density=0.2, rng=RNG, format="csr")
-    frame = Frame.of(Table(X))
+    frame = UnitFrame.of(Table(X))
     Z = frame(Table(X)).data
     assert sp.issparse(Z)
     assert Z.nnz == X.nnz
@@ -45,4 +45,4 @@ def test_sparse_rows_are_scaled_and_stay_sparse():
 
 def test_a_scale_of_zero_is_refused():
     with pytest.raises(ValueError, match="a scale that is not > 0"):
-        Frame(np.zeros(2), np.array([1.0, 0.0]))
+        UnitFrame(np.zeros(2), np.array([1.0, 0.0]))

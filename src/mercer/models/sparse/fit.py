@@ -18,7 +18,7 @@ from mercer.models.sparse.folds import FoldLosses, FoldModel, splits
 from mercer.models.sparse.implicit import Implicit
 from mercer.models.sparse.maps import SparseMap, dictionary_of
 from mercer.models.sparse.problem import SparseRows, SparseSettings
-from mercer.models.sparse.refit import preferred, refitted
+from mercer.models.sparse.refit import preferred, refits
 from mercer.models.sparse.solve import Solver, SparsePath, grid, warn_of_gaps
 from mercer.models.sparse.stability import survivals
 from mercer.models.sparse.stored import StoredDictionary
@@ -116,7 +116,7 @@ def fit(s: SparseSettings, p: SparseRows) -> SparseModel:
     if s.refit and losses is not None and len(ids):
         ridge, _ = preferred(folds, place, float(losses.means[place]))
         if ridge is not None:
-            coef, b0 = refitted(phi.columns(p.rows, ids), p, ridge)
+            coef, b0 = refits(phi.columns(p.rows, ids), p, [ridge])[0]
     warn_of_gaps(path, s.tol)
     return SparseModel(
         phi,
@@ -130,7 +130,7 @@ def fit(s: SparseSettings, p: SparseRows) -> SparseModel:
         losses,
         ridge,
         survivals(s, phi, p, alphas[: place + 1], ids),
-        _plan(s, X, solver, path, rounds, losses, place, ridge),
+        _plan(s, X, solver, path, rounds, losses, phi.frame is not None, ridge),
     )
 
 
@@ -148,7 +148,7 @@ def _plan(
     path: SparsePath,
     rounds: int,
     losses: FoldLosses | None,
-    place: int,
+    framed: bool,
     ridge: float | None,
 ) -> Plan:
     gram = solver.quadratic is not None
@@ -158,7 +158,7 @@ def _plan(
         if gram
         else f"{size}; steps on those that count, and sweeps over all for the gap"
     )
-    settings: dict[str, Any] = {"n_features": X.p, "rows": X.n, "scale": str(s.scale)}
+    settings: dict[str, Any] = {"n_features": X.p, "rows": X.n, "scale": scaled(s, framed)}
     settings |= {"penalties": len(path), "rounds": rounds, "gap": float(path.gaps.max())}
     if losses is not None:
         settings |= {"folds": losses.values.shape[1], "rule": s.rule}
@@ -170,6 +170,12 @@ def _plan(
     against = f"{X.p:,} features" if solver.loss.constant else "its curvature is not fixed"
     other = ("working set", "all products fit") if gram else ("gram", against)
     return Plan("gram" if gram else "working set", why, settings, bytes=held, rejected=(other,))
+
+
+def scaled(s: SparseSettings, framed: bool) -> str:
+    """The units in which features are penalised, in words."""
+    first = "columns to [-1, 1]" if framed else "columns as they are"
+    return f"{first}, then features {'of unit variance' if s.scale == 'unit' else 'as they come'}"
 
 
 def _repeats(X: Dictionary, solver: Solver) -> dict[str, str]:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import log_expit, log_softmax
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
-from mercer.inputs import Array, Items
+from mercer.inputs import Array
 from mercer.invariants import Floats, check
 from mercer.models.sparse.maps import SparseMap, dictionary_of
 from mercer.models.sparse.problem import SparseRows, SparseSettings
@@ -74,9 +74,10 @@ def _dealt(k: int, p: SparseRows, seed: int) -> Array:
 
 def _keys(p: SparseRows) -> Array:
     """Equal for equal rows of equal targets."""
-    if isinstance(p.rows.data, list | Items):
-        texts = np.unique(np.asarray(list(map(str, p.rows.data)), object), return_inverse=True)[1]
-        return np.asarray(texts * (p.classes + 1) + (p.y if p.classes else 0))
+    if p.rows.items:
+        number = {text: i for i, text in enumerate(map(str, p.rows.data))}
+        of = np.array([number[str(text)] for text in p.rows.data])
+        return np.asarray(of * (p.classes + 1) + (p.y if p.classes else 0))
     with np.errstate(over="ignore"):
         return np.asarray(
             row_hashes(p.rows.data) * np.uint64(3) + row_hashes(p.y[:, None].astype(np.float64))

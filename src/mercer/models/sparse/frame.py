@@ -15,13 +15,13 @@ from mercer.store import register
 FAR = 8.0  # half-widths of a column's values from zero to their middle, beyond which it is shifted
 
 
-@register("sparse.Frame")
+@register("sparse.UnitFrame")
 @dataclass(frozen=True, eq=False)
-class Frame:
+class UnitFrame:
     """(x - shift) / scale of every column: shift is 0 for columns that are not far from zero.
 
     >>> X = Table(np.array([[1.0, 0.0, 2001.0], [-4.0, 1.0, 2005.0]]))
-    >>> frame = Frame.of(X)
+    >>> frame = UnitFrame.of(X)
     >>> frame.shift, frame.scale, frame(X).data.tolist()
     (array([   0.,    0., 2003.]), array([4., 1., 2.]), [[0.25, 0.0, -1.0], [-1.0, 1.0, 1.0]])
     """
@@ -38,7 +38,7 @@ class Frame:
         return None if (self.scale > 0).all() else "has a scale that is not > 0"
 
     @classmethod
-    def of(cls, rows: Table) -> Frame:
+    def of(cls, rows: Table) -> UnitFrame:
         """Of these rows, whose largest magnitude becomes 1; sparse rows are never shifted."""
         X = rows.data
         if sp.issparse(X):

@@ -15,7 +15,7 @@ from mercer.lifts.polynomial import Products
 from mercer.models.maps import FittedMap
 from mercer.models.settings import LiftSetting
 from mercer.models.sparse.dictionary import Dictionary, Features
-from mercer.models.sparse.frame import Frame
+from mercer.models.sparse.frame import UnitFrame
 from mercer.models.sparse.implicit import ProductFeatures, implicit, sweepable
 from mercer.models.sparse.problem import SparseRows, SparseSettings
 from mercer.models.sparse.stored import MOST_PAIRED, LiftedFeatures, StoredDictionary
@@ -30,10 +30,10 @@ FULL = 0.2  # of the entries of sparse rows: from so many on they are swept like
 class SparseMap:
     """Features of any rows, a few at a time: those of a lift, of columns in a frame."""
 
-    frame: Frame | None
+    frame: UnitFrame | None
     features: Features
 
-    must = dict(frame=Is("Frame") | None, features=Is("LiftedFeatures", "ProductFeatures"))
+    must = dict(frame=Is("UnitFrame") | None, features=Is("LiftedFeatures", "ProductFeatures"))
 
     def __post_init__(self) -> None:
         check(self)
@@ -66,7 +66,7 @@ def framed(lift: LiftSetting) -> bool:
 def dictionary_of(s: SparseSettings, p: SparseRows) -> tuple[SparseMap, Dictionary]:
     """The features of rows, by a lift that is fitted to them, and what is kept for other rows."""
     lift = s.map_for(p.rows)
-    frame = Frame.of(p.rows) if s.scale is not None and framed(lift) else None
+    frame = UnitFrame.of(p.rows) if s.scale is not None and framed(lift) else None
     rows = p.rows if frame is None else frame(p.rows)
     if lift is None:
         features: Features = LiftedFeatures(None, rows.width, rows.columns)

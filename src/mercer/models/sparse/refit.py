@@ -18,23 +18,30 @@ LOGISTIC_PENALTIES = PENALTIES[1:]  # classes that can be parted have no end wit
 STEPS = 200
 
 
-def refitted(F: Array, p: SparseRows, penalty: float) -> tuple[Array, Array]:
-    """Coefficients (C, k) and intercepts (C,) of features F (n, k) under |b|^2 penalty/2, the
-    features taken at unit variance."""
+def refits(F: Array, p: SparseRows, penalties: Sequence[float]) -> list[tuple[Array, Array]]:
+    """Coefficients (C, k) and intercepts (C,) of features F (n, k) under |b|^2 penalty/2, for each
+    penalty, the features taken at unit variance."""
     mean = p.w @ F
-    scale = np.sqrt(p.w @ np.square(F - mean))
+    A = F - mean
+    scale = np.sqrt(p.w @ np.square(A))
     scale = np.where(scale > 0, scale, 1.0)
-    A = (F - mean) / scale
-    b, b0 = (_logistic if p.classes else _ridge)(A, p, penalty)
-    coef = b / scale
-    return coef, b0 - coef @ mean
+    A /= scale
+    found = [_logistic(A, p, v) for v in penalties] if p.classes else _ridge(A, p, penalties)
+    return [(b / scale, b0 - b / scale @ mean) for b, b0 in found]
 
 
-def _ridge(A: Array, p: SparseRows, penalty: float) -> tuple[Array, Array]:
-    root, mean = np.sqrt(p.w), p.w @ p.y
-    U, s, V = np.linalg.svd(A * root[:, None], full_matrices=False)
-    b = V.T @ (s / (s * s + penalty) * (U.T @ (root * (p.y - mean))))
-    return b[None], np.array([mean])
+def _ridge(A: Array, p: SparseRows, penalties: Sequence[float]) -> list[tuple[Array, Array]]:
+    """By the eigenvectors of the Gram matrix, or of fewer rows by singular vectors."""
+    mean, root = p.w @ p.y, np.sqrt(p.w)
+    A, r = A * root[:, None], root * (p.y - mean)
+    if A.shape[1] <= A.shape[0]:
+        values, V = np.linalg.eigh(A.T @ A)
+        along = V.T @ (A.T @ r)
+    else:
+        U, s, T = np.linalg.svd(A, full_matrices=False)
+        values, V, along = s * s, T.T, s * (U.T @ r)
+    values = np.maximum(values, 0.0)
+    return [((V @ (along / (values + v)))[None], np.array([mean])) for v in penalties]
 
 
 def _logistic(A: Array, p: SparseRows, penalty: float) -> tuple[Array, Array]:
@@ -58,9 +65,9 @@ def preferred(folds: Sequence[FoldModel], i: int, loss: float) -> tuple[float | 
     for j, fold in enumerate(folds):
         ids, coef, b0 = fold.path.at(i)
         F, left = fold.map.columns(fold.fitted.rows, ids), fold.map.columns(fold.left.rows, ids)
-        for row, penalty in enumerate(penalties):
-            coef, b0 = refitted(F, fold.fitted, penalty) if len(ids) else (coef, b0)
-            values[row, j] = mean_losses(fold.left, (left @ coef.T + b0)[:, None])[0]
+        found = refits(F, fold.fitted, penalties) if len(ids) else [(coef, b0)] * len(penalties)
+        for row, (b, at) in enumerate(found):
+            values[row, j] = mean_losses(fold.left, (left @ b.T + at)[:, None])[0]
     means = values.mean(1)
     best = int(np.argmin(means))
     return (penalties[best], float(means[best])) if means[best] < loss else (None, loss)

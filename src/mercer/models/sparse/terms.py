@@ -14,7 +14,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.lifts import Basis, Identity, Jumps, KitchenSink
 from mercer.lifts.polynomial import Interactions, Products, words_of
-from mercer.models.sparse.frame import Frame
+from mercer.models.sparse.frame import UnitFrame
 from mercer.models.sparse.maps import SparseMap
 from mercer.models.sparse.stored import LiftedFeatures
 
@@ -53,7 +53,7 @@ class Units:
     scale: Array
 
     @classmethod
-    def of(cls, frame: Frame | None, d: int) -> Units:
+    def of(cls, frame: UnitFrame | None, d: int) -> Units:
         return cls(np.zeros(d), np.ones(d)) if frame is None else cls(frame.shift, frame.scale)
 
     def product(self, word: tuple[int, ...]) -> Term:
