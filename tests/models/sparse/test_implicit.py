@@ -276,6 +276,8 @@ def test_only_plain_products_are_swept():
     assert all(sweepable(lift.fit(rows(9))) for lift in LIFTS.values())
     assert not sweepable(Monomials(2, ordered=True).fit(X))
     assert not sweepable(RandomFourier(random_state=0).fit(X))
+    with pytest.raises(ValueError, match="no plain products"):
+        ProductFeatures(Monomials(2, weights="kernel").fit(X))
 
 
 def test_an_expansion_that_no_sweep_gets_through_is_refused_by_its_size():
