@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import enet_path
 
-from mercer.ops.lasso import active_path, independent
+from mercer.ops.lasso import MANY, active_path, factor, independent
 
 RNG = np.random.default_rng(0)
+NOTHING = np.empty((0, 0))  # known of a factor
 
 
 def near_copies(X):
@@ -38,7 +39,9 @@ def problem(X, seed=0):
 
 
 def solved(G, c, yy, alphas, ratio=1.0):
-    return active_path(G, c, yy, np.asarray(alphas, float), ratio, np.zeros(len(c)), 10_000)
+    return active_path(
+        G, c, yy, np.asarray(alphas, float), ratio, np.zeros(len(c)), 10_000, NOTHING
+    )
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.4])
@@ -84,7 +87,7 @@ def test_gaps_bound_what_an_end_short_of_the_minimum_lacks():
 
     short = []
     for rounds in (1, 2, 3, 4):
-        B, gaps, took = active_path(G, c, yy, alphas, 1.0, np.zeros(len(c)), rounds)
+        B, gaps, took = active_path(G, c, yy, alphas, 1.0, np.zeros(len(c)), rounds, NOTHING)
         assert took[0] <= rounds
         lacks = value(B[0]) - value(best[0])
         assert -1e-14 <= lacks <= gaps[0] + 1e-14
@@ -104,9 +107,26 @@ def test_a_start_elsewhere_arrives_at_the_same_place():
     alphas = np.abs(c).max() * np.array([0.05])
     B, _, _ = solved(G, c, yy, alphas)
     start = RNG.normal(size=len(c))
-    other, gaps, _ = active_path(G, c, yy, alphas, 1.0, start, 10_000)
+    other, gaps, _ = active_path(G, c, yy, alphas, 1.0, start, 10_000, NOTHING)
     np.testing.assert_allclose(other, B, atol=1e-12)
     assert gaps[0] < 1e-13
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+def test_a_factor_that_is_known_changes_nothing(l2):
+    _, _, G, c, yy = problem(RNG.normal(size=(500, MANY + 20)))
+    start = RNG.normal(size=len(c))
+    known = factor(G, l2, start)
+    assert known.shape == G.shape
+    np.testing.assert_allclose(known @ known.T, G + l2 * np.eye(len(c)), atol=1e-12)
+    alphas = np.array([0.1 * np.abs(c).max() + l2])
+    ratio = 1 - l2 / alphas[0]
+    ends = [active_path(G, c, yy, alphas, ratio, start.copy(), 10_000, k) for k in (known, NOTHING)]
+    np.testing.assert_allclose(ends[0][0], ends[1][0], atol=1e-12)
+    assert ends[0][1][0] < 1e-13
+    copied = np.hstack([G, G[:, :1]])
+    copied = np.vstack([copied, copied[:1]])
+    assert factor(copied, 0.0, np.ones(len(copied))).shape == (0, 0)  # one is another
 
 
 def test_features_that_others_make_up():

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import singledispatch
-from typing import Any
+from functools import partial, singledispatch
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -106,49 +106,57 @@ class Units:
             t = float(np.nextafter(t, np.inf))
         return float(t)
 
+    def weighted(self, word: tuple[int, ...], weight: float) -> Term:
+        """A product that the lift multiplies by a number."""
+        t = self.product(word)
+        return replace(t, factor=t.factor * weight)
+
+
+# one a feature, in their order, written only when it is called: a model keeps few of many
+Written: TypeAlias = Callable[[], Term] | None
+
 
 @singledispatch
-def terms(lift: Any, units: Units) -> Iterator[Term | None]:
-    """One term a feature, in their order; nothing where the lift's features have no words."""
+def terms(lift: Any, units: Units) -> Iterator[Written]:
+    """The terms of a lift's features; nothing where they have no words."""
     return iter(())
 
 
 @terms.register
-def _(lift: Products, units: Units) -> Iterator[Term | None]:
+def _(lift: Products, units: Units) -> Iterator[Written]:
     words = words_of(lift.program_)[lift.program_.skip + lift.start_ :]
     weights = np.ones(len(words)) if lift.weights_ is None else lift.weights_[lift.start_ :]
     columns = lift.columns_ if isinstance(lift, Interactions) else range(lift.n_features_in_)
     for word, weight in zip(words, weights.tolist(), strict=True):
-        t = units.product(tuple(columns[j] for j in word))
-        yield replace(t, factor=t.factor * weight)
+        yield partial(units.weighted, tuple(columns[j] for j in word), weight)
 
 
 @terms.register
-def _(lift: Basis, units: Units) -> Iterator[Term | None]:
+def _(lift: Basis, units: Units) -> Iterator[Written]:
     for pattern, f in lift.functions_:
         for j in lift.columns_:
             if pattern in POWERS:
-                yield units.product((j,) * POWERS[pattern])
+                yield partial(units.product, (j,) * POWERS[pattern])
             else:
-                yield units.function(pattern, f, j)
+                yield partial(units.function, pattern, f, j)
 
 
 @terms.register
-def _(lift: Jumps, units: Units) -> Iterator[Term | None]:
+def _(lift: Jumps, units: Units) -> Iterator[Written]:
     for j, thresholds in lift.thresholds_.items():
         for t in thresholds.tolist():
-            yield units.jump(j, float(t))
+            yield partial(units.jump, j, float(t))
 
 
 @terms.register
-def _(lift: Identity, units: Units) -> Iterator[Term | None]:
+def _(lift: Identity, units: Units) -> Iterator[Written]:
     if lift.metric is None:
-        yield from (units.product((j,)) for j in range(lift.n_features_in_))
+        yield from (partial(units.product, (j,)) for j in range(lift.n_features_in_))
 
 
 @terms.register
-def _(lift: KitchenSink, units: Units) -> Iterator[Term | None]:
-    served: list[Term | None] = []
+def _(lift: KitchenSink, units: Units) -> Iterator[Written]:
+    served: list[Written] = []
     for part in lift.parts_.values():
         found = list(terms(part, units))
         served += found or [None] * part.n_features_out_
@@ -164,11 +172,12 @@ def terms_of(m: SparseMap, ids: Array) -> list[Term]:
     if features.phi is None:
         return [units.product((i,)) for i in ids.tolist()]
     lift = features.phi.lift
-    found = list(terms(lift, units)) or [None] * features.width
+    found: list[Written] = list(terms(lift, units)) or [None] * features.width
     names = features.names(ids)
     if isinstance(lift, KitchenSink):  # less the name of its part
         names = [name.split("__", 1)[1] for name in names]
-    return [found[i] or opaque(i, name) for i, name in zip(ids.tolist(), names, strict=True)]
+    pairs = zip(ids.tolist(), names, strict=True)
+    return [opaque(i, name) if (t := found[i]) is None else t() for i, name in pairs]
 
 
 def worded(m: SparseMap, ids: Array) -> list[str]:
