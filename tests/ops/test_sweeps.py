@@ -201,6 +201,23 @@ def test_rows_come_in_pieces(monkeypatch):
         monkeypatch.setattr("mercer.ops.sweeps.ROWS", ROWS)
 
 
+@pytest.mark.parametrize("unit", [False, True])
+def test_the_bound_holds_for_what_was_never_computed_anew(unit, monkeypatch):
+    monkeypatch.setattr("mercer.ops.sweeps.SPARE", 1)
+    monkeypatch.setattr("mercer.ops.words.TILE", 8)
+    program, w = plan(9, 3), np.full(80, 1 / 80)
+    sweep = Sweep(uniform(9, 80), w, program, program.caps, range(1, 4), unit)
+    for seed in range(5):
+        r = np.random.default_rng(seed).normal(size=80)
+        r -= r.mean()
+        at, G = exact(sweep, r)
+        for k in [1, 4, 30]:
+            found, values, bound = sweep.largest(r, k, 0.0)
+            others = G[~np.isin(at, found)].max()
+            assert np.isclose(np.sort(G)[::-1][:k], np.abs(values), rtol=1e-9).all()
+            assert others <= bound <= others * (1 + 1e-3)
+
+
 def test_no_vector_finds_nothing():
     program = plan(3, 2)
     sweep = Sweep(uniform(3, 4), np.full(4, 0.25), program, program.caps, range(1, 3))

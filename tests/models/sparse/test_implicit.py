@@ -101,6 +101,14 @@ def test_all_others_are_within_the_bound_and_copies_come_once(lift, unit, n):
         assert found.largest >= G.max() * (1 - 1e-12) - 1e-13 or not len(found.ids)
 
 
+def test_features_are_centred_whatever_the_vector():
+    X, rng = 0.5 + 0.5 * plain(40, 4), np.random.default_rng(0)
+    w, r = rng.dirichlet(np.ones(40)), rng.normal(size=40) + 3
+    phi = Monomials(2, include_bias=False).fit(X)
+    found = implicit(ProductFeatures(phi), Table(X), w).largest(r, 14, 0.0)
+    assert np.allclose(found.values, centred(phi.transform(X), w, False)[:, found.ids].T @ r)
+
+
 def eight(kind, n=60):
     """Rows of eight columns, two of them of other kinds, and targets of three products."""
     rng = np.random.default_rng(len(kind))
@@ -268,6 +276,8 @@ def test_only_plain_products_are_swept():
     assert all(sweepable(lift.fit(rows(9))) for lift in LIFTS.values())
     assert not sweepable(Monomials(2, ordered=True).fit(X))
     assert not sweepable(RandomFourier(random_state=0).fit(X))
+    with pytest.raises(ValueError, match="no plain products"):
+        ProductFeatures(Monomials(2, weights="kernel").fit(X))
 
 
 def test_an_expansion_that_no_sweep_gets_through_is_refused_by_its_size():

@@ -47,6 +47,9 @@ class ProductFeatures:
     def __post_init__(self) -> None:
         check(self)
 
+    def _laws(self) -> str | None:
+        return None if sweepable(self.lift) else "has a map of features that are no plain products"
+
     @property
     def width(self) -> int:
         return self.lift.n_features_out_
