@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         OneClassSVM,
         Perceptron,
         SoftNeighborsClassifier,
+        SparseClassifier,
+        SparseRegressor,
         VarianceStarvationWarning,
         WeightedUnion,
     )
@@ -63,6 +65,8 @@ __all__ = [
     "Plan",
     "RKHSFunction",
     "SoftNeighborsClassifier",
+    "SparseClassifier",
+    "SparseRegressor",
     "TableModel",
     "VarianceStarvationWarning",
     "WeightedUnion",

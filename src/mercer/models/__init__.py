@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mercer.models.perceptron import KernelPerceptron, Perceptron
     from mercer.models.ridge import KernelRidge
     from mercer.models.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
+    from mercer.models.sparse import SparseClassifier, SparseRegressor
     from mercer.models.svm import KernelSVC, KernelSVR, OneClassSVM
 
 __all__ = [
@@ -44,6 +45,8 @@ __all__ = [
     "OneClassSVM",
     "Perceptron",
     "SoftNeighborsClassifier",
+    "SparseClassifier",
+    "SparseRegressor",
     "VarianceStarvationWarning",
     "WeightedUnion",
 ]
@@ -57,6 +60,7 @@ ROOMS = {
     "perceptron": ("KernelPerceptron", "Perceptron"),
     "ridge": ("KernelRidge",),
     "smoothing": ("FarAwayWarning", "NadarayaWatson", "SoftNeighborsClassifier"),
+    "sparse": ("SparseClassifier", "SparseRegressor"),
     "svm": ("KernelSVC", "KernelSVR", "OneClassSVM"),
 }
 
