@@ -52,7 +52,10 @@ ROOMS = {
         name: f"mercer.models.{name}"
         for name in ("ridge", "gp", "svm", "pca", "kmeans", "logistic", "perceptron")
     },
-    **{name: f"mercer.models.{name}" for name in ("feature_machine", "smoothing", "two_sample")},
+    **{
+        name: f"mercer.models.{name}"
+        for name in ("feature_machine", "smoothing", "sparse", "two_sample")
+    },
     "automl": "mercer.automl",
     "tables": "mercer.tables",
 }
