@@ -16,6 +16,7 @@ from mercer import (
     KernelRidge,
     KernelSVC,
     Perceptron,
+    WeightedUnion,
     lifts,
     methods,
 )
@@ -113,6 +114,7 @@ LIFTS = {
     "leaves at random": Leaves(n_trees=4, max_leaves=6, how="random", random_state=0),
 }
 ESTIMATORS = {
+    "blocks": WeightedUnion([("a", Monomials(2), [0]), ("b", Identity(), [1, 2])], random_state=0),
     "ridge folds": KernelRidge(via=FEW, cv=3, alphas=[0.1, 1.0], random_state=0),
     "ridge auto": KernelRidge(random_state=0),
     "ridge passes": KernelRidge(via=FEW, memory_limit=1000, random_state=0),
