@@ -1,5 +1,7 @@
 """The benchmark harness: fair order, and no ratio without equal quality."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,7 @@ class Clock:
 def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr("bench.harness.perf_counter", lambda: clock.now)
+    monkeypatch.setattr("bench.harness.gc", SimpleNamespace(collect=lambda: 0))
     return clock
 
 

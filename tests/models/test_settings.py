@@ -48,7 +48,9 @@ WRONG = [
     ("restore_variance", "no"),
 ]
 EVERY = [
-    getattr(models, name) for name in models.__all__ if hasattr(getattr(models, name), "get_params")
+    getattr(models, name)
+    for name in models.__all__
+    if hasattr(getattr(models, name), "get_params") and name != "WeightedUnion"  # needs blocks
 ]
 
 
@@ -74,7 +76,14 @@ def test_a_flag_of_a_perceptron_is_one():
 
 
 # transformers
-@pytest.mark.parametrize("cls", [cls for cls in EVERY if "lift" in cls().get_params(deep=False)])
+MAPPED = [
+    cls
+    for cls in EVERY
+    if "lift" in cls().get_params(deep=False) and not cls.__name__.startswith("Sparse")
+]  # sparse models scale columns before their map
+
+
+@pytest.mark.parametrize("cls", MAPPED)
 @pytest.mark.parametrize(
     "make",
     [

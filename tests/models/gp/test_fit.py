@@ -38,6 +38,7 @@ def test_learning_from_all_rows(via):
     assert all_.score(Z, z) > few.score(Z, z) - 0.02
 
 
+@pytest.mark.filterwarnings("ignore:the likelihood grows beyond the bounds")
 @pytest.mark.parametrize(
     "options",
     [

@@ -28,6 +28,7 @@ from mercer.plans import Plan
 from mercer.store import register
 
 NONE = -1  # no fold is left out
+FEW_ROWS = 512  # whose n x n arrays are small whatever the limit
 SPARSE_WAY = "sparse conjugate gradients"
 
 
@@ -82,7 +83,7 @@ class FeatureRidge:
             raise AttributeError(
                 "leave-one-out over features needs their D x D statistics; raise memory_limit, or use fewer features."
             )
-        if not s.square_fits(len(rows)):
+        if len(rows) > FEW_ROWS and not s.square_fits(len(rows)):
             raise AttributeError(
                 f"leave-one-out of {len(rows):,} rows needs n x n arrays beyond memory_limit; raise it, or use folds."
             )
