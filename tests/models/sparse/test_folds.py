@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold
 from mercer import SparseRegressor
 from mercer.inputs import Table
 from mercer.models.sparse.folds import FoldLosses, mean_losses, splits
-from mercer.models.sparse.problem import SparseRows
+from mercer.models.sparse.problem import WeighedRows
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(53, 3))
@@ -22,7 +22,7 @@ def asked(cv=5, seed=0):
 
 
 def rows(X=X, y=Y, w=None, classes=0, groups=None):
-    return SparseRows.of(Table(X), y, w, classes, groups)
+    return WeighedRows.of(Table(X), y, w, classes, groups)
 
 
 def test_every_row_is_left_out_once_and_folds_are_alike():
@@ -54,7 +54,7 @@ def test_equal_rows_are_on_one_side():
 
 def test_equal_texts_are_on_one_side():
     texts = [f"text {i % 9}" for i in range(45)]
-    p = SparseRows.of(Table(texts), np.arange(45) % 3, None, 3, None)
+    p = WeighedRows.of(Table(texts), np.arange(45) % 3, None, 3, None)
     for train, test in splits(asked(3), p):
         assert not {i % 9 for i in train.tolist()} & {i % 9 for i in test.tolist()}
 

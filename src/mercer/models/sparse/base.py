@@ -13,7 +13,7 @@ from mercer.inputs import Array, Table, validate_data
 from mercer.invariants import Is, Labels, Whole
 from mercer.models.settings import LiftSetting, MemoryLimit, Seed
 from mercer.models.sparse.fit import SparseModel
-from mercer.models.sparse.problem import SparseRows, takes_text
+from mercer.models.sparse.problem import WeighedRows, takes_text
 from mercer.models.sparse.solve import SparsePath
 from mercer.plans import Plan
 from mercer.store import Saved
@@ -93,13 +93,13 @@ class SparseBase(Saved, BaseEstimator):
 
     def _training(
         self, rows: Table, y: Array, sample_weight: Any, classes: int, groups: Any
-    ) -> SparseRows:
+    ) -> WeighedRows:
         w = None
         if sample_weight is not None:
             w = _check_sample_weight(
                 sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
             )
-        return SparseRows.of(rows, y, w, classes, groups)
+        return WeighedRows.of(rows, y, w, classes, groups)
 
     # the fitted value
     def _model(self) -> SparseModel:

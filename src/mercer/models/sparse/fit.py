@@ -17,7 +17,7 @@ from mercer.models.sparse.dictionary import Dictionary
 from mercer.models.sparse.folds import FoldLosses, FoldModel, splits
 from mercer.models.sparse.implicit import Implicit
 from mercer.models.sparse.maps import SparseMap, dictionary_of
-from mercer.models.sparse.problem import SparseRows, SparseSettings
+from mercer.models.sparse.problem import SparseSettings, WeighedRows
 from mercer.models.sparse.refit import preferred, refits
 from mercer.models.sparse.solve import Solver, SparsePath, grid, warn_of_gaps
 from mercer.models.sparse.stability import survivals
@@ -101,7 +101,7 @@ class SparseModel:
         return float(self.path.gaps[self.place])
 
 
-def fit(s: SparseSettings, p: SparseRows) -> SparseModel:
+def fit(s: SparseSettings, p: WeighedRows) -> SparseModel:
     """By settings, to rows."""
     parts = splits(s, p) if s.alpha is None else []
     phi, X = dictionary_of(s, p)

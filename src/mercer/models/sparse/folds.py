@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from mercer.inputs import Array
 from mercer.invariants import Floats, check
 from mercer.models.sparse.maps import SparseMap, dictionary_of
-from mercer.models.sparse.problem import SparseRows, SparseSettings
+from mercer.models.sparse.problem import SparseSettings, WeighedRows
 from mercer.models.sparse.solve import Solver, SparsePath
 from mercer.stats import row_hashes
 from mercer.store import register
@@ -21,7 +21,7 @@ from mercer.store import register
 Split: TypeAlias = tuple[Array, Array]  # rows to fit, rows to look at
 
 
-def splits(s: SparseSettings, p: SparseRows) -> list[Split]:
+def splits(s: SparseSettings, p: WeighedRows) -> list[Split]:
     """Those of cv: a number of folds, a splitter, or positions; none where rows are too few."""
     cv = s.cv
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool) and cv >= 2:
@@ -42,7 +42,7 @@ def splits(s: SparseSettings, p: SparseRows) -> list[Split]:
     return found
 
 
-def _weighed(p: SparseRows, at: Array) -> Array:
+def _weighed(p: WeighedRows, at: Array) -> Array:
     """Positions among all rows, as those among the rows that have a weight."""
     at = np.asarray(at)
     if p.at is None:
@@ -50,7 +50,7 @@ def _weighed(p: SparseRows, at: Array) -> Array:
     return np.searchsorted(p.at, at[np.isin(at, p.at)])
 
 
-def _dealt(k: int, p: SparseRows, seed: int) -> Array:
+def _dealt(k: int, p: WeighedRows, seed: int) -> Array:
     """The fold of every row; -1 for rows that are always fitted, the only ones of their class.
 
     Rows in the order of their targets are dealt k at a time, so that folds are alike whatever the
@@ -72,7 +72,7 @@ def _dealt(k: int, p: SparseRows, seed: int) -> Array:
     return np.asarray(np.unique(found, return_inverse=True)[1] - int((found < 0).any()))
 
 
-def _keys(p: SparseRows) -> Array:
+def _keys(p: WeighedRows) -> Array:
     """Equal for equal rows of equal targets."""
     if p.rows.items:
         number = {text: i for i, text in enumerate(map(str, p.rows.data))}
@@ -84,7 +84,7 @@ def _keys(p: SparseRows) -> Array:
         )
 
 
-def _grouped(k: int, p: SparseRows) -> Array:
+def _grouped(k: int, p: WeighedRows) -> Array:
     found = len(np.unique(np.asarray(p.groups)))
     if found < 2:
         raise ValueError(
@@ -103,11 +103,11 @@ class FoldModel:
 
     path: SparsePath
     map: SparseMap
-    fitted: SparseRows
-    left: SparseRows
+    fitted: WeighedRows
+    left: WeighedRows
 
     @classmethod
-    def of(cls, s: SparseSettings, p: SparseRows, at: Split, alphas: Array) -> FoldModel:
+    def of(cls, s: SparseSettings, p: WeighedRows, at: Split, alphas: Array) -> FoldModel:
         """Everything is learnt from the rows to fit: the frame, the lift, its scales."""
         rows, left = p[at[0]], p[at[1]]
         lacking = [c for c in range(p.classes) if not (rows.y == c).any()]
@@ -125,7 +125,7 @@ class FoldModel:
         return mean_losses(self.left, self.path.scores(F))
 
 
-def mean_losses(p: SparseRows, f: Array) -> Array:
+def mean_losses(p: WeighedRows, f: Array) -> Array:
     """The weighted mean of squared errors, or of -log P(y), of scores (n, m, C): (m,)."""
     if not p.classes:
         return np.asarray(p.w @ np.square(f[:, :, 0] - p.y[:, None]))

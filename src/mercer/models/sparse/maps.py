@@ -17,7 +17,7 @@ from mercer.models.settings import LiftSetting
 from mercer.models.sparse.dictionary import Dictionary, Features
 from mercer.models.sparse.frame import UnitFrame
 from mercer.models.sparse.implicit import ProductFeatures, implicit, sweepable
-from mercer.models.sparse.problem import SparseRows, SparseSettings
+from mercer.models.sparse.problem import SparseSettings, WeighedRows
 from mercer.models.sparse.stored import MOST_PAIRED, LiftedFeatures, StoredDictionary
 from mercer.plans import quantity
 from mercer.store import register
@@ -63,7 +63,7 @@ def framed(lift: LiftSetting) -> bool:
     )
 
 
-def dictionary_of(s: SparseSettings, p: SparseRows) -> tuple[SparseMap, Dictionary]:
+def dictionary_of(s: SparseSettings, p: WeighedRows) -> tuple[SparseMap, Dictionary]:
     """The features of rows, by a lift that is fitted to them, and what is kept for other rows."""
     lift = s.map_for(p.rows)
     frame = UnitFrame.of(p.rows) if s.scale is not None and framed(lift) else None
@@ -85,7 +85,7 @@ def swept(phi: FittedMap, rows: Table) -> bool:
     return not rows.sparse or rows.data.nnz > FULL * len(rows) * rows.width
 
 
-def held(s: SparseSettings, features: Features, rows: Table, p: SparseRows) -> Dictionary:
+def held(s: SparseSettings, features: Features, rows: Table, p: WeighedRows) -> Dictionary:
     """Products of columns as sweeps find them, or all features of rows, which may be in a frame,
     in memory; ValueError, with their size, where time or memory does not hold them."""
     if isinstance(features, ProductFeatures):
@@ -113,6 +113,6 @@ def check_size(s: SparseSettings, features: LiftedFeatures, rows: Table) -> None
         )
 
 
-def again(s: SparseSettings, m: SparseMap, p: SparseRows) -> Dictionary:
+def again(s: SparseSettings, m: SparseMap, p: WeighedRows) -> Dictionary:
     """The same features of other rows, of which there are some."""
     return held(s, m.features, m.framed(p.rows), p)

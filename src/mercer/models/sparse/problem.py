@@ -113,7 +113,7 @@ def takes_text(lift: LiftSetting) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class SparseRows:
+class WeighedRows:
     """Rows of positive weight, their targets (n,), numbers or places of classes, weights that sum
     to 1, and groups that no fold divides."""
 
@@ -146,7 +146,7 @@ class SparseRows:
     def __len__(self) -> int:
         return len(self.y)
 
-    def __getitem__(self, at: Array) -> SparseRows:
+    def __getitem__(self, at: Array) -> WeighedRows:
         w = self.w[at]
         groups = None if self.groups is None else self.groups[at]
         return replace(self, rows=self.rows[at], y=self.y[at], w=w / w.sum(), groups=groups)

@@ -10,7 +10,7 @@ from mercer.inputs import Array
 from mercer.models.linear import FeatureRows, Logistic, Problem, Softmax
 from mercer.models.newton import minimise
 from mercer.models.sparse.folds import FoldModel, mean_losses
-from mercer.models.sparse.problem import SparseRows
+from mercer.models.sparse.problem import WeighedRows
 
 # of features of unit variance, beside a loss a row
 PENALTIES = (1e-8, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -18,7 +18,7 @@ LOGISTIC_PENALTIES = PENALTIES[1:]  # classes that can be parted have no end wit
 STEPS = 200
 
 
-def refits(F: Array, p: SparseRows, penalties: Sequence[float]) -> list[tuple[Array, Array]]:
+def refits(F: Array, p: WeighedRows, penalties: Sequence[float]) -> list[tuple[Array, Array]]:
     """Coefficients (C, k) and intercepts (C,) of features F (n, k) under |b|^2 penalty/2, for each
     penalty, the features taken at unit variance."""
     mean = p.w @ F
@@ -30,7 +30,7 @@ def refits(F: Array, p: SparseRows, penalties: Sequence[float]) -> list[tuple[Ar
     return [(b / scale, b0 - b / scale @ mean) for b, b0 in found]
 
 
-def _ridge(A: Array, p: SparseRows, penalties: Sequence[float]) -> list[tuple[Array, Array]]:
+def _ridge(A: Array, p: WeighedRows, penalties: Sequence[float]) -> list[tuple[Array, Array]]:
     """By the eigenvectors of the Gram matrix, or of fewer rows by singular vectors."""
     mean, root = p.w @ p.y, np.sqrt(p.w)
     A, r = A * root[:, None], root * (p.y - mean)
@@ -44,7 +44,7 @@ def _ridge(A: Array, p: SparseRows, penalties: Sequence[float]) -> list[tuple[Ar
     return [((V @ (along / (values + v)))[None], np.array([mean])) for v in penalties]
 
 
-def _logistic(A: Array, p: SparseRows, penalty: float) -> tuple[Array, Array]:
+def _logistic(A: Array, p: WeighedRows, penalty: float) -> tuple[Array, Array]:
     n, k = A.shape
     rows = FeatureRows(
         n, k, A.dtype, None, True, lambda: [(slice(0, n), A)], lambda i: A[i], float(A.nbytes)

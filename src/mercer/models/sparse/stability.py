@@ -7,14 +7,14 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.models.sparse.maps import SparseMap, again
-from mercer.models.sparse.problem import SparseRows, SparseSettings
+from mercer.models.sparse.problem import SparseSettings, WeighedRows
 from mercer.models.sparse.solve import Solver
 
 PENALTIES = 8  # on the way down to the one asked about
 
 
 def survivals(
-    s: SparseSettings, m: SparseMap, p: SparseRows, alphas: Array, ids: Array
+    s: SparseSettings, m: SparseMap, p: WeighedRows, alphas: Array, ids: Array
 ) -> Array | None:
     """The share of `stability` halves of the rows, of features `ids`, whose coefficients at the
     last penalty are not zero; None where none are asked for or there are no two rows."""
@@ -31,7 +31,7 @@ def survivals(
     return counts / s.stability
 
 
-def halved(rng: np.random.Generator, p: SparseRows) -> Array:
+def halved(rng: np.random.Generator, p: WeighedRows) -> Array:
     """Half of the rows, of every class at least one."""
     if not p.classes:
         return rng.permutation(len(p))[: max(1, len(p) // 2)]
