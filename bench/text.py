@@ -31,7 +31,7 @@ from mercer import KernelSVC, NGrams
 from mercer.lifts import HashedFeatures
 
 SEED = int(os.environ.get("MERCER_BENCH_SEED", "0"))
-PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)
+PENALTIES = (0.3, 1.0, 3.0)
 
 
 @cache
@@ -147,9 +147,9 @@ def sentiment():
     """IMDB: C chosen by folds of the training reviews, the test ones read once."""
     (texts, y), (new, truth) = reviews("train"), reviews("test")
     start = perf_counter()
-    phi = NGrams(words=(1, 3), weight="ratio")
+    phi = NGrams(words=(1, 3), weight="ratio", n_features=2**22)
     F = phi.fit_transform(texts, y)
-    m = KernelSVC("linear", cv=3, Cs=PENALTIES, loss="squared_hinge").fit(F, y)
+    m = KernelSVC("linear", cv=3, Cs=PENALTIES).fit(F, y)
     ours = perf_counter() - start
     score = m.score(phi.transform(new), truth)
     start = perf_counter()
