@@ -3,6 +3,7 @@ of rows in one pass."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,11 +37,12 @@ class Loss(Protocol):
     def bend(self, f: Array, Y: Array, w: Array, U: Array) -> Array: ...
 
 
-class OneScore:
+class OneScore(ABC):
     """A loss of one score, whose curvature is all there is to its second derivative."""
 
+    @abstractmethod
     def curvature(self, f: Array, Y: Array, w: Array) -> Array:
-        raise NotImplementedError(f"{type(self).__name__} must define curvature(self, f, Y, w).")
+        """By the score of every row, (n,)."""
 
     def bend(self, f: Array, Y: Array, w: Array, U: Array) -> Array:
         """curvature times U"""

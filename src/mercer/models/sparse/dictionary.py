@@ -52,10 +52,6 @@ class Features(Protocol):
         """Their names."""
         ...
 
-    def words(self, ids: Array) -> list[tuple[int, ...]]:
-        """The columns whose product each of them is; asked only of products that are not built."""
-        ...
-
 
 class Dictionary(Protocol):
     """The p features of n rows of weights w, each > 0, that sum to 1.

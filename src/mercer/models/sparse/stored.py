@@ -70,10 +70,6 @@ class LiftedFeatures:
             out[at] = F.toarray() if sp.issparse(F) else F
         return out
 
-    def words(self, ids: Array) -> list[tuple[int, ...]]:
-        """None are known; `terms` asks the lift itself."""
-        raise NotImplementedError(f"{type(self).__name__} has no words for features {ids!r}.")
-
     def names(self, ids: Array) -> list[str]:
         """Their names; of a transformer that gives none, their numbers."""
         if self.phi is None:

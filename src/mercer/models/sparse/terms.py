@@ -15,6 +15,7 @@ from mercer.inputs import Array
 from mercer.lifts import Basis, Identity, Jumps, KitchenSink
 from mercer.lifts.polynomial import Interactions, Products, words_of
 from mercer.models.sparse.frame import UnitFrame
+from mercer.models.sparse.implicit import ProductFeatures
 from mercer.models.sparse.maps import SparseMap
 from mercer.models.sparse.stored import LiftedFeatures
 
@@ -167,8 +168,9 @@ def terms_of(m: SparseMap, ids: Array) -> list[Term]:
     """Those of some features of a map."""
     features = m.features
     units = Units.of(m.frame, len(features.inputs))
-    if not isinstance(features, LiftedFeatures):
+    if isinstance(features, ProductFeatures):
         return [units.product(word) for word in features.words(ids)]
+    assert isinstance(features, LiftedFeatures)
     if features.phi is None:
         return [units.product((i,)) for i in ids.tolist()]
     lift = features.phi.lift
