@@ -7,7 +7,7 @@ py=.venv/bin/python
 usage() {
   cat <<'END'
 usage: ./do demo                          from a table to a model, its score and a report
-       ./do test [--all] [PYTEST ARGS]    the checks, then the tests; --all adds the long, browser and GPU-interpreter ones
+       ./do test [--all] [PYTEST ARGS]    the checks, then the tests; --all adds the long, browser and GPU-interpreter ones, and a run with the oldest dependencies
        ./do check                         ruff, mypy, import contracts, and the shape of the package
        ./do build                         wheel and source archive, in dist/
        ./do bench [NAME ...] [--list]     the benchmarks, side by side with peers (all of them without a name)
@@ -77,11 +77,40 @@ build() {
 
 # pip, not uv: pip takes a CPU wheel of torch where one is configured.
 gpu_tests() {
-  if ! "$py" -c 'import torch, triton' 2>/dev/null && ! pip_install torch==2.13.0 triton; then
-    say "skipped: gpu tests (torch 2.13.0 and triton could not be installed)"
+  if ! "$py" -c 'import torch, triton' 2>/dev/null && ! pip_install torch==2.13.0 triton==3.9.0; then
+    say "skipped: gpu tests (torch 2.13.0 and triton 3.9.0 could not be installed)"
     return
   fi
   TRITON_INTERPRET=1 run "$py" -m pytest tests -m gpu || { (($? == 5)) && say "no gpu tests were found"; }
+}
+
+# Python 3.11 and the oldest versions that pyproject.toml claims; the default tests, as of the newest ones.
+oldest_python() {
+  local name
+  for name in python3.11 python3.12; do
+    if "$name" -c 'import venv, ensurepip' 2>/dev/null; then echo "$name -m venv --clear"; return; fi
+  done
+  if command -v uv >/dev/null; then echo "uv venv --quiet --clear --seed --python 3.11"; return; fi
+  return 1
+}
+
+oldest_environment() {
+  local command stamp
+  stamp=$(cat tools/oldest.txt pyproject.toml | cksum)
+  if [[ "$(cat .venv-oldest/stamp 2>/dev/null)" == "$stamp" ]]; then return; fi
+  command=$(oldest_python) || return 1
+  run $command .venv-oldest || return 1
+  run .venv-oldest/bin/python -m pip install --quiet -r tools/oldest.txt || return 1
+  run .venv-oldest/bin/python -m pip install --quiet --no-deps --no-build-isolation -e . || return 1
+  echo "$stamp" >.venv-oldest/stamp
+}
+
+oldest_tests() {
+  if ! oldest_environment; then
+    say "skipped: tests with the oldest dependencies (tools/oldest.txt could not be installed on Python 3.11 or 3.12)"
+    return
+  fi
+  MERCER_TEST_ALL=0 run .venv-oldest/bin/python -m pytest -n auto -m "not gpu and not browser"
 }
 
 run_tests() {
@@ -89,6 +118,7 @@ run_tests() {
   if [[ ${1-} != --all ]]; then run "$py" -m pytest -n auto "$@"; return; fi
   export MERCER_TEST_ALL=1
   run "$py" -m pytest -n auto -m "not gpu" --cov=mercer --cov-report=term:skip-covered "${@:2}"
+  oldest_tests
   gpu_tests
 }
 

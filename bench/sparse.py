@@ -1,10 +1,12 @@
-"""Sparse models against scikit-learn's lasso, with folds and without, and liblinear's logistic
-path; worst relative gaps (of the objective, to the variance of y) beside the times."""
+"""Sparse models against scikit-learn's lasso, with folds and without, and the logistic paths of
+liblinear, and of celer and skglm where they are installed; worst relative gaps (of the objective, to
+the variance of y) beside the times."""
 
 import json
 import lzma
 import warnings
-from functools import partial
+from functools import cache
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -115,6 +117,7 @@ def small(seed):
     )
 
 
+@cache
 def reviews(n_features=2**18):
     """Words and pairs of words of film reviews, 25,000 rows of CSR."""
     with lzma.open(data.path("text/aclimdb-train.jsonl.xz"), "rt") as stream:
@@ -124,8 +127,38 @@ def reviews(n_features=2**18):
     return words.transform(texts), y
 
 
-def logistic(n_alphas=10, eps=0.1):
-    """The same penalties for both: liblinear starts anew at each, as it has no path."""
+def by_liblinear(X, codes, alphas):
+    """It has no path: every penalty starts anew."""
+    options = dict(l1_ratio=1.0, solver="liblinear", tol=1e-3, intercept_scaling=100.0)
+    models = [LogisticRegression(C=1 / (len(codes) * a), **options).fit(X, codes) for a in alphas]
+    return np.array([m.coef_[0] for m in models]), [m.intercept_[0] for m in models]
+
+
+def by_celer(X, codes, alphas):
+    """It has no intercept, so its objective is another."""
+    from celer import celer_path
+
+    signs = 2.0 * codes - 1
+    found = celer_path(X.tocsc(), signs, "logreg", alphas=len(codes) * alphas, tol=1e-4)
+    return found[1].T, np.zeros(len(alphas))
+
+
+def by_skglm(X, codes, alphas):
+    """Each penalty from the one before."""
+    from skglm.estimators import SparseLogisticRegression
+
+    m, F, ends = SparseLogisticRegression(tol=1e-4, warm_start=True), X.tocsc(), []
+    for a in alphas:
+        m.set_params(alpha=float(a)).fit(F, codes)
+        ends.append((m.coef_[0].copy(), float(np.ravel(m.intercept_)[0])))
+    return np.array([b for b, _ in ends]), [b0 for _, b0 in ends]
+
+
+LOGISTIC = {"liblinear": by_liblinear, "celer": by_celer, "skglm": by_skglm}
+
+
+def logistic(peer, n_alphas=10, eps=0.1):
+    """The same penalties for both."""
     X, y = reviews()
     codes = np.unique(y, return_inverse=True)[1]
     largest = np.abs(X.T @ (codes - codes.mean())).max() / len(y)
@@ -135,10 +168,10 @@ def logistic(n_alphas=10, eps=0.1):
         m = SparseClassifier(alpha=alphas[-1], n_alphas=n_alphas, scale=None, tol=1e-4)
         return m.fit(X, y).path_
 
-    def peer():
-        options = dict(l1_ratio=1.0, solver="liblinear", tol=1e-3, intercept_scaling=100.0)
-        models = [LogisticRegression(C=1 / (len(y) * a), **options).fit(X, codes) for a in alphas]
-        return np.array([m.coef_[0] for m in models]), [m.intercept_[0] for m in models]
+    def theirs():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return LOGISTIC[peer](X, codes, alphas)
 
     def value(b, b0, a):
         f = X @ b + b0
@@ -148,13 +181,18 @@ def logistic(n_alphas=10, eps=0.1):
         B = np.zeros((n_alphas, X.shape[1]))
         B[:, p.ids] = p.coef[:, 0]
         mine = [value(b, b0, a) for b, b0, a in zip(B, p.intercept[:, 0], alphas, strict=True)]
-        theirs = [value(b, b0, a) for b, b0, a in zip(*q, alphas, strict=True)]
-        more = float(np.max(np.array(mine) - theirs))
+        others = [value(b, b0, a) for b, b0, a in zip(*q, alphas, strict=True)]
+        more = float(np.max(np.array(mine) - others))
         return Quality("worst objective above the peer's", more, 0.0, 1e-4, higher_is_better=False)
 
-    name = f"logistic path of {n_alphas}, IMDB words 1-2, {X.shape[0]:,} x {X.shape[1]:,}"
-    warmup = partial(SparseClassifier(alpha=1e-3, n_alphas=3, scale=None).fit, X[::50], y[::50])
-    return Case(name, ours, peer, check, 1.0, repeats=1, warmup=warmup)
+    def warmup():
+        some = slice(None, None, 50)
+        SparseClassifier(alpha=1e-3, n_alphas=3, scale=None).fit(X[some], y[some])
+        LOGISTIC[peer](X[some], codes[some], alphas[:2])
+
+    size = f"{X.shape[0]:,} x {X.shape[1]:,}"
+    name = f"logistic path of {n_alphas}, IMDB words 1-2, {size}, {peer}"
+    return Case(name, ours, theirs, check, 1.0, repeats=1, warmup=warmup)
 
 
 def cases():
@@ -163,4 +201,6 @@ def cases():
     yield folds("cubic diabetes", *diabetes(), 10.0)
     yield folds("cubic houses", *houses(), 5.0)
     yield from (small(seed) for seed in range(4))
-    yield logistic()
+    for peer in LOGISTIC:
+        if peer == "liblinear" or find_spec(peer):
+            yield logistic(peer)

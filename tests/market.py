@@ -15,6 +15,7 @@ from mercer.kernels import (
     Callable,
     Cauchy,
     Constant,
+    Cosine,
     Gaussian,
     Kernel,
     Laplace,
@@ -49,6 +50,7 @@ def dots(X, Z):
 LEAVES: dict[str, Kernel] = {
     "constant": Constant(),
     "linear": Linear(),
+    "cosine": Cosine(),
     "metric": Linear(metric=[[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.5]]),
     "polynomial": Polynomial(),
     "homogeneous": Polynomial(degree=2, bias=0.0),

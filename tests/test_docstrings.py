@@ -18,7 +18,10 @@ PACKAGES = [
     "mercer.kernels",
     "mercer.operators",
     "mercer.priors",
+    "mercer.strings",
     "mercer.testing",
+    "mercer.testing.twins",
+    "mercer.testing.pairs",
 ]
 MODULES = [
     "mercer.methods",
@@ -35,6 +38,8 @@ FUNCTIONS = [
     "check_lift",
     "check_statistic",
     "check_text_transformer",
+    "check_twin",
+    "twins",
 ]
 WIDTH = 96
 

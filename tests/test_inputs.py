@@ -91,8 +91,12 @@ def test_input_is_never_changed():
 @pytest.mark.parametrize("name", [name for name in KERNELS if name not in WITH_FUNCTIONS])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_sparse_equals_dense(name, dtype):
-    A = sp.random_array((9, 3), density=0.4, rng=np.random.default_rng(0), dtype=dtype).tocsr()
-    B = sp.random_array((5, 3), density=0.4, rng=np.random.default_rng(1), dtype=dtype).tocsr()
+    A = sp.random_array(
+        (9, 3), density=0.4, random_state=np.random.default_rng(0), dtype=dtype
+    ).tocsr()
+    B = sp.random_array(
+        (5, 3), density=0.4, random_state=np.random.default_rng(1), dtype=dtype
+    ).tocsr()
     k = KERNELS[name]
     tol = {"rtol": 1e-4, "atol": 1e-4} if dtype == "f4" else {"rtol": 1e-7, "atol": 1e-7}
     np.testing.assert_allclose(k(A, B), k(A.toarray(), B.toarray()), **tol)
@@ -104,7 +108,9 @@ def test_sparse_equals_dense(name, dtype):
 
 def test_wide_sparse_rows_are_not_made_dense():
     """A dense row of ten million columns would take 80 MB; a thousand of them 80 GB."""
-    A = sp.random_array((200, 10_000_000), density=1e-6, rng=np.random.default_rng(0)).tocsr()
+    A = sp.random_array(
+        (200, 10_000_000), density=1e-6, random_state=np.random.default_rng(0)
+    ).tocsr()
     for k in (
         Gaussian(),
         Linear(),

@@ -44,6 +44,7 @@ SAID = {
     "Basis.functions_",
     "Callable.f",
     "Items.values",
+    "OfRows.f",
     "Plan.settings",
     "Warped.f",
     "Weighted.f",

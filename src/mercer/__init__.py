@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import bounds, kernels, lifts, methods, operators, priors
+    from mercer import bounds, kernels, lifts, methods, operators, priors, strings
     from mercer.automl import TableModel, fit_table
     from mercer.kernels import Kernel, exp
     from mercer.kernels.psd import Counterexample, check_psd
@@ -83,6 +83,7 @@ __all__ = [
     "operators",
     "priors",
     "show_versions",
+    "strings",
 ]
 
 MODULES = (
@@ -97,6 +98,7 @@ MODULES = (
     "automl",
     "report",
     "store",
+    "strings",
     "tables",
     "testing",
 )

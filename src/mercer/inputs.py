@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.invariants import Each, Said, Samples, Text
+from mercer.listed import column_of, is_numbers, listed
 from mercer.store import register
 
 Array: TypeAlias = NDArray[Any]
@@ -120,7 +121,10 @@ class Table:
         return self.pick(other.columns) if set(self.columns) == set(other.columns) else self
 
     def pick(self, columns: Sequence[int | str]) -> Table:
-        """The chosen columns, by position or by name."""
+        """The chosen columns, by position or by name; of records, one of strings is items."""
+        if self.items:
+            values = column_of(self.data, columns)
+            return Table(values) if isinstance(values, list) else _numeric(values, "X")
         index = [self.position(c) for c in columns]
         return Table(
             self.data[:, index],
@@ -162,7 +166,8 @@ def table(
     """
     if isinstance(X, Table | Items):
         return _wide_enough(X if isinstance(X, Table) else Table(X), name, width)
-    out = Table(list(X)) if items and _is_items(X) else _numeric(X, name)
+    found = listed(X) if items else None
+    out = _numeric(X, name) if found is None else Table(found)
     if len(out) == 0:
         raise ValueError(f"{name} has 0 rows (Found array with 0 sample(s)); give at least one.")
     _wide_enough(out, name, width)
@@ -179,29 +184,12 @@ def _wide_enough(t: Table, name: str, width: int | None) -> Table:
     return t
 
 
-def _is_items(X: Any) -> bool:
-    """A list of strings, sequences of tokens or trees; a list of lists of numbers is a table of
-    rows."""
-    if not isinstance(X, (list, tuple)):
-        return getattr(X, "ndim", 0) == 1 and getattr(
-            getattr(X, "dtype", None), "kind", ""
-        ) in tuple("OUST")
-    head = X[0] if len(X) else 0.0
-    return not isinstance(head, (int, float, np.number, np.ndarray)) and not _is_numbers(head)
-
-
 def is_vector(x: Any) -> bool:
     """Whether x is one row of numbers, as scikit-learn hands a kernel two at a time."""
     return (
         x.ndim == 1 and x.dtype.kind in "fiub"
         if isinstance(x, np.ndarray)
-        else bool(_is_numbers(x) and len(x))
-    )
-
-
-def _is_numbers(row: Any) -> bool:
-    return isinstance(row, (list, tuple)) and all(
-        isinstance(v, (int, float, np.number)) for v in row
+        else bool(is_numbers(x) and len(x))
     )
 
 
@@ -231,6 +219,16 @@ def validate_data(estimator: Any, X: Any, *given: Any, **options: Any) -> Any:
     )
 
 
+def sample_weights(w: Any, X: Any) -> Array:
+    """The weights of rows, >= 0 and not all 0, as scikit-learn reads them."""
+    from sklearn.utils.validation import _check_sample_weight
+
+    out = _check_sample_weight(w, X, dtype=np.float64, ensure_non_negative=True)
+    if not out.any():  # scikit-learn says so from 1.8 on
+        raise ValueError("sample_weight is 0 in every row; give at least one non-zero weight.")
+    return np.asarray(out)
+
+
 def sound(X: Any, name: str = "X") -> Any:
     """A sparse matrix as CSR rows with places that exist, in ascending order and none twice; the
     caller's arrays stay as they are.
@@ -250,7 +248,8 @@ def sound(X: Any, name: str = "X") -> Any:
         _check_places(X.row, X.shape[0], name, "row")
         _check_places(X.col, X.shape[1], name, "column")
     rows = X.tocsr()
-    nnz, index = int(rows.indptr[-1]), sp.get_index_dtype((), max(*rows.shape, len(rows.data)))
+    nnz, largest = int(rows.indptr[-1]), max(*rows.shape, len(rows.data))
+    index = np.int32 if largest <= np.iinfo(np.int32).max else np.int64  # as SciPy chooses
     indptr, indices = (
         rows.indptr.astype(index, copy=False),
         rows.indices[:nnz].astype(index, copy=False),

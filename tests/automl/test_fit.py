@@ -66,7 +66,7 @@ def test_the_result_of_numbers_is_complete(prices):
     e = prices.result
     assert (e.task, e.metric, e.target) == ("regression", "r2", "price")
     assert e.rows_train + e.rows_holdout == 240
-    kinds = {"constant", "linear", "explicit", "fourier", "landmarks", "machine", "trees"}
+    kinds = {"constant", "linear", "sparse", "explicit", "fourier", "landmarks", "machine", "trees"}
     assert {c.kind for c in e.contenders} - {"ensemble"} == kinds
     assert sum(c.chosen for c in e.contenders) == 1
     assert e.chosen.holdout > 0.7

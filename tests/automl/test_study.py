@@ -25,7 +25,9 @@ def problem(n, p=3, seed=0, memory=4e9):
 
 
 def test_a_study_holds_as_many_rows_as_memory_allows():
-    data = SimpleNamespace(train=problem(50_000, 50).rows, columns=SimpleNamespace(classes_=()))
+    data = SimpleNamespace(
+        train=problem(50_000, 50).rows, columns=SimpleNamespace(classes_=(), encoders_={})
+    )
     study = Study(data, METRICS["r2"], "", 6e7, 0, None)
     assert len(study.problem.rows) == budget.training_rows(6e7, 50, 2) < 50_000
     assert np.array_equal(

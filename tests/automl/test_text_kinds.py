@@ -20,7 +20,7 @@ from tests.automl.texts import drawn
 
 def rows(n, d, seed, dtype=np.float32):
     rng = np.random.default_rng(seed)
-    X = sp.random_array((n, d), density=0.2, rng=rng, dtype=dtype, format="csr")
+    X = sp.random_array((n, d), density=0.2, random_state=rng, dtype=dtype, format="csr")
     return X, rng
 
 

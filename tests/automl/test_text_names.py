@@ -69,3 +69,31 @@ def test_of_words_beside_letters_words_are_shown():
     listed = named(found.model, found.strong, cells, ("yes",))
     assert listed
     assert all(len(word) == 5 for gram, *_ in listed for word in gram.split())
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_of_letters_alone_words_are_shown(short):
+    texts, y = drawn(300, 2, words=12 if short else 60, telling=0.25)
+    cells = pa.chunked_array([texts], pa.large_string())
+    letters = text_kinds.text_kinds(float(cells.nbytes), 300, 14, True)[2]
+    assert letters.name.startswith("1 to 5" if short else "3 to 5")
+    task = TextTask(np.where(y > 0, 1.0, -1.0)[:, None], parts_of(np.arange(300), y)[0], True)
+    found = cross_fitted_scores(cells, task, TextRace([Tried(letters, 4, 1.0, 0.0)]))
+    listed = named(found.model, found.strong, cells, ("yes",))
+    strength = {gram: gain for gram, _, gain, _ in listed}
+    assert all(len(gram) == 5 for gram in strength)
+    assert max(strength, key=strength.get) in GOOD
+    assert min(strength, key=strength.get) in BAD
+    assert all(n == sum(g in t.split() for t in texts) for g, _, _, n in listed)
+
+
+def test_of_letters_without_words_letters_are_shown():
+    rng = np.random.default_rng(0)
+    texts = ["".join(f"{c} " for c in rng.choice(list("abcdefgh"), 9)) for _ in range(200)]
+    y = np.array(["a" in t for t in texts]).astype(int)
+    cells = pa.chunked_array([texts], pa.large_string())
+    letters = text_kinds.text_kinds(float(cells.nbytes), 200, 14, True)[2]
+    task = TextTask(np.where(y > 0, 1.0, -1.0)[:, None], parts_of(np.arange(200), y)[0], True)
+    found = cross_fitted_scores(cells, task, TextRace([Tried(letters, 4, 1.0, 0.0)]))
+    listed = named(found.model, found.strong, cells, ("yes",))
+    assert any("a" in gram for gram, *_ in listed)

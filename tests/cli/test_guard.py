@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -207,6 +208,26 @@ def test_ctrl_c_is_said_in_a_word(capsys):
     assert "interrupted" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="alarms as Unix has them")
+def test_ctrl_c_that_a_library_swallows_comes_again(capsys, monkeypatch):
+    """An import that tries its luck caught it, and the fit went on to write its model."""
+    monkeypatch.setattr("mercer.cli.guard.SWALLOWED", 0.05)
+    before = [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)]
+
+    def swallows():
+        with suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(20)
+        time.sleep(20)
+
+    with pytest.raises(SystemExit) as stopped, guarded():
+        swallows()
+    assert stopped.value.code == 1
+    assert "interrupted" in capsys.readouterr().err
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)] == before
+
+
 def test_sentences_of_errors():
     assert sentence(MemoryError()).startswith("not enough memory")
     assert sentence(ValueError("two\n lines")) == "two lines."
@@ -214,11 +235,13 @@ def test_sentences_of_errors():
 
 
 def test_a_stopped_process_says_so_and_leaves_nothing(folder, tmp_path):
-    """A real process, a real signal, in the middle of the work."""
+    """A real process, a real signal, in the middle of the work; signals are heard there even where
+    a shell in the background has them ignored."""
+    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"
     words = [
         sys.executable,
-        "-m",
-        "mercer",
+        "-c",
+        f"import runpy, signal; {heard}; runpy.run_module('mercer', run_name='__main__')",
         "fit",
         str(folder / "d.csv"),
         "-t",

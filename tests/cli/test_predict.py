@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pyarrow.csv
@@ -10,6 +11,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+import mercer
 from mercer.datasets import diabetes
 from tests.cli.calls import call
 
@@ -232,3 +234,42 @@ def test_spreadsheets_run_nothing_of_the_predictions(identified, tmp_path):
         names[1:],
         *(row[1:] for row in rows),
     ]  # numbers as they are
+
+
+def test_predict_reads_decimals_as_fit_did(tmp_path):
+    """Thousandths that a file of few rows writes as 1,234 are no thousands where training had
+    decimal commas; a file that writes points is read so, and that is said."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 9, 150).round(3)
+    rows = [f"{v:.{1 + i % 3}f};{2 * v:.2f}".replace(".", ",") for i, v in enumerate(x)]
+    (tmp_path / "a.csv").write_text("\n".join(["x;y", *rows]) + "\n")
+    fitted = call(
+        "fit", tmp_path / "a.csv", "--target", "y", "--time", "1", "--out", tmp_path / "m.mercer"
+    )
+    assert fitted.exit_code == 0, fitted.output
+    model = mercer.load(tmp_path / "m.mercer")
+    assert model.result.decimal == ","
+    (tmp_path / "b.csv").write_text("x\tz\n1,234\t1\n8,765\t2\n")
+    (tmp_path / "c.csv").write_text("x\tz\n1.2\t1\n8.77\t2\n")
+
+    def predicted(name):
+        found = call(
+            "predict",
+            tmp_path / "m.mercer",
+            tmp_path / name,
+            "-o",
+            tmp_path / "p.csv",
+            "--overwrite",
+        )
+        assert found.exit_code == 0, found.output
+        return np.array(READERS["csv"](tmp_path / "p.csv")["prediction"]), found.output
+
+    (values, said), (others, told) = predicted("b.csv"), predicted("c.csv")
+    np.testing.assert_allclose(values, [2.468, 17.53], atol=0.5)
+    np.testing.assert_allclose(others, [2.4, 17.54], atol=0.5)
+    assert "writes decimals with" not in said
+    assert "writes decimals with a point" in told
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        same = model.predict(str(tmp_path / "b.csv"))
+    np.testing.assert_allclose(np.array(same["prediction"]), values)

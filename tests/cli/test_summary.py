@@ -63,6 +63,11 @@ def result():
     return FitResult(**texts, **more, **counts, **empty, **times, **other, interval=interval)
 
 
+def test_a_formula_stands_below_the_verdict(result):
+    assert "It is good.\n    y = 3 a*b" in summary(replace(result, formula="y = 3 a*b"))
+    assert "\n    y = " not in summary(result)
+
+
 def test_the_scores_stand_in_columns(result):
     text = summary(result)
     assert "price: regression, as asked for." in text

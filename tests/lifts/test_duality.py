@@ -25,6 +25,7 @@ from mercer.kernels import (
     Polynomial,
     exp,
 )
+from mercer.kernels.defaults import resolve
 from mercer.lifts import Concatenate, Nystrom, Tensor
 from mercer.lifts.duality import width
 from mercer.lifts.kernel import KernelLift
@@ -101,12 +102,23 @@ def test_random_trees_have_maps(k):
     assert (np.abs(F.mean(0) - K) <= allowed).mean() > 0.97
 
 
-def test_no_size_is_exact_or_asks_for_one():
+def test_no_size_is_exact_or_that_of_the_rows():
     assert Polynomial(2).lift().fit(X).n_features_out_ == 10
-    with pytest.raises(
-        ValueError, match="no small exact feature map; give n_features, or eps and delta"
-    ):
-        Gaussian().lift().fit(X)
+    wide = np.random.default_rng(0).normal(size=(100, 3))
+    for many, n in ((X, 256), (wide, 400), (np.repeat(wide, 6, axis=0), 2048)):
+        phi = KernelLift(random_state=0).fit(many)
+        assert (phi.kernel_, phi.n_features_out_) == (resolve(None, Table(many)), n)
+        assert Gaussian().lift(method="landmarks", random_state=0).fit(many).n_features_out_ <= n
+        both = (Linear() + Gaussian()).lift(random_state=0).fit(many)
+        assert both.n_features_out_ in (n, n - 1)  # frequencies come in pairs
+    with pytest.raises(ValueError, match="no finite feature map; give n_features"):
+        Gaussian().lift(method="exact").fit(X)
+
+
+def test_the_map_of_no_size_is_the_one_of_that_size():
+    one, other = (KernelLift(n_features=n, random_state=3).fit_transform(X) for n in (None, 256))
+    np.testing.assert_array_equal(one, other)
+    check_estimator(KernelLift(random_state=0), on_skip=None)
 
 
 def test_exact_parts_are_served_first():

@@ -35,6 +35,9 @@ PRODUCTS = {
     "interactions": Monomials(3, interaction_only=True, include_bias=False),
     "ordered": Monomials(2, ordered=True),
     "caps": Monomials(3, degree_per_column=[1, 0, 2, 3, 1, 1]),
+    "from degree 2": Monomials((2, 3)),
+    "from degree 2, weights": Monomials((2, 3), weights="kernel", bias=0.5),
+    "from degree 3, no constant": Monomials((3, 3), include_bias=False),
     "subsets": Subsets(),
 }
 

@@ -77,7 +77,7 @@ def test_slip_of_the_coefficient():
 
 @pytest.mark.parametrize("kernel", [Gaussian((0.5, 1.0, 2.0, 1.0)), exp(Linear())], ids=repr)
 def test_taylor_of_sparse_rows(kernel):
-    X = sp.random_array((9, 4), density=0.4, format="csr", rng=0)
+    X = sp.random_array((9, 4), density=0.4, format="csr", random_state=np.random.default_rng(0))
     phi = Taylor(kernel, 4).fit(X)
     F = phi.transform(X)
     assert sp.issparse(F)

@@ -345,3 +345,31 @@ def test_dicts_of_a_file_of_before_lie_where_they_did():
     new = phi.fit(rows)
     assert np.abs(new.transform(rows) - before / np.sqrt(2)).max() > 0.1
     assert new.names_.occurrences == 2 * 7
+
+
+@pytest.mark.parametrize(
+    ("X", "match"),
+    [
+        ([[1, 2], [3]], "row 1 is of length 1, row 0 of length 2"),
+        ([np.ones(2), np.ones(1)], "row 1 is of length 1"),
+        ([[1.0, [2]], [3, 4]], r"row 0 holds \[2\]"),
+        ([[1, 2], [3, "x"]], "row 1 holds 'x'"),
+        ([["a", "b"], ["c"]], "row 0 holds 'a'"),
+        (["a", "b"], "row 0 is 'a'"),
+        ([{"a"}], "row 0 is {'a'}"),
+        ([None], "row 0 is None"),
+        ([], "0 rows"),
+        (iter([]), "0 rows"),
+        ({}, "one dict"),
+        ({"a": 1}, "one dict.*list of dicts"),
+        ("abc", "one text"),
+        (None, "got NoneType"),
+        (pd.DataFrame(), "without columns"),
+    ],
+    ids=lambda v: v if isinstance(v, str) else type(v).__name__,
+)
+def test_what_is_no_table_is_refused_in_a_sentence(X, match):
+    with pytest.raises(ValueError, match=match) as refused:
+        HashedFeatures(16).fit_transform(X)
+    assert str(refused.value).endswith(".")
+    assert "give" in str(refused.value)

@@ -26,7 +26,7 @@ def test_features_and_kernel():
 
 
 def test_sparse_rows_stay_sparse():
-    X = sp.random_array((9, 5), density=0.4, format="csr", rng=0)
+    X = sp.random_array((9, 5), density=0.4, format="csr", random_state=np.random.default_rng(0))
     F = Parabolic().fit_transform(X)
     assert sp.issparse(F)
     assert F.format == "csr"

@@ -14,6 +14,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from mercer.kernels import AllSubsets, Anova, Linear, Polynomial
 from mercer.lifts import Interactions, Monomials, Subsets
+from mercer.lifts.polynomial import kept_weights
 from mercer.testing import check_lift
 
 LIFTS = {
@@ -39,6 +40,18 @@ LIFTS = {
     "capped kernel": Monomials(4, weights="kernel", degree_per_column={0: 1, 2: 3}, bias=0.5),
     "capped, no total": Monomials(None, degree_per_column=[1, 2, 1]),
     "capped interactions": Monomials(3, interaction_only=True, degree_per_column=[1, 0, 1]),
+    "from degree 2": Monomials((2, 3)),
+    "from degree 2, no constant": Monomials((2, 3), include_bias=False),
+    "degree 2 alone": Monomials((2, 2)),
+    "from degree 1": Monomials((1, 2)),
+    "from degree 0": Monomials((0, 2), include_bias=False),
+    "kernel, from degree 2": Monomials((2, 3), weights="kernel", bias=0.7),
+    "kernel, from degree 2, homogeneous": Monomials((2, 3), weights="kernel", bias=0.0),
+    "ordered, from degree 2": Monomials((2, 3), ordered=True),
+    "ordered kernel, from degree 2": Monomials((2, 3), weights="kernel", ordered=True),
+    "interactions only, from degree 2": Monomials((2, 3), interaction_only=True),
+    "interactions only, none but the constant": Monomials((5, 6), interaction_only=True),
+    "capped, from degree 2": Monomials((2, 4), degree_per_column=[1, 0, 3]),
     "pairs": Interactions(),
     "triples": Interactions(3),
     "pairs of columns": Interactions(2, columns=[2, 0]),
@@ -59,7 +72,11 @@ def test_lift_equals_kernel(name):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_is_dense(name, kind, dtype):
     X = (
-        sp.random_array((11, 4 if "capped" not in name else 3), density=0.5, rng=1)
+        sp.random_array(
+            (11, 4 if "capped" not in name else 3),
+            density=0.5,
+            random_state=np.random.default_rng(1),
+        )
         .toarray()
         .astype(dtype)
     )
@@ -90,14 +107,28 @@ def test_kernels_by_name(name, kernel):
     assert clone(LIFTS[name]).fit(np.zeros((1, 3))).kernel_ == kernel
 
 
+@pytest.mark.parametrize("d", [1, 4])
 @pytest.mark.parametrize(
-    "options", [{}, {"interaction_only": True}, {"include_bias": False}, {"degree": 3}]
+    "options",
+    [
+        {"degree": degree, "interaction_only": alone, "include_bias": bias}
+        for degree in (1, 2, 3, (0, 2), (1, 2), (2, 2), (2, 4), (3, 3))
+        for alone in (False, True)
+        for bias in (False, True)
+    ],
+    ids=lambda options: " ".join(map(str, options.values())),
 )
-def test_scikit_learn_twin(options):
-    X = np.random.default_rng(0).normal(size=(7, 4))
+def test_scikit_learn_twin(d, options):
+    X = np.random.default_rng(0).normal(size=(7, d))
     theirs = PolynomialFeatures(**options).fit(X)
+    if not theirs.n_output_features_:
+        with pytest.raises(ValueError, match="no feature left"):
+            Monomials(**options).fit(X)
+        return
     ours = Monomials(**options).fit(X)
     np.testing.assert_allclose(ours.transform(X), theirs.transform(X))
+    np.testing.assert_allclose(ours.transform(sp.csr_array(X)).toarray(), theirs.transform(X))
+    np.testing.assert_array_equal(ours.powers_, theirs.powers_)
     assert [
         name.replace("*", " ") for name in ours.get_feature_names_out()
     ] == theirs.get_feature_names_out().tolist()
@@ -182,7 +213,7 @@ def test_all_subsets_product_is_the_sum_over_all_subsets(d):
 
 
 def test_millions_of_features_make_no_lists():
-    X = sp.random_array((3, 200), density=0.05, format="csr", rng=0)
+    X = sp.random_array((3, 200), density=0.05, format="csr", random_state=np.random.default_rng(0))
     tracemalloc.start()
     phi = Monomials(3, weights="kernel").fit(X)
     F = phi.transform(X)
@@ -199,6 +230,11 @@ def test_millions_of_features_make_no_lists():
     ("phi", "match"),
     [
         (Monomials(-1), "degree must be an integer >= 0"),
+        (Monomials((3, 2)), r"a pair \(lowest, highest\), got \(3, 2\)"),
+        (Monomials((1, 2, 3)), "a pair"),
+        (Monomials((-1, 2)), "degree must be an integer >= 0"),
+        (Monomials((0.5, 2)), "degree must be an integer >= 0"),
+        (Monomials((0, 0), include_bias=False), "no feature left"),
         (Monomials(weights="other"), "weights must be None or"),
         (Monomials(weights="kernel", bias=-1.0), "bias must be a number >= 0"),
         (Monomials(0, include_bias=False), "no feature left"),
@@ -236,3 +272,15 @@ def test_numpy_numbers_are_numbers():
         [[1.0]]
     ).kernel_ == Polynomial(2)
     assert Interactions(np.int64(1)).fit([[1.0]]).kernel_ == Anova(1)
+
+
+@pytest.mark.parametrize("name", [name for name in LIFTS if isinstance(LIFTS[name], Monomials)])
+def test_powers_and_weights_give_the_features(name):
+    X = np.random.default_rng(0).normal(size=(5, 3))
+    phi = clone(LIFTS[name]).fit(X)
+    weights = kept_weights(phi)
+    products = np.prod(X[:, None, :] ** phi.powers_, axis=2)
+    expected = products * (1 if weights is None else weights)
+    np.testing.assert_allclose(phi.transform(X), expected, rtol=1e-10)
+    assert phi.powers_.shape == (phi.n_features_out_, 3)
+    assert "powers_" not in vars(phi)

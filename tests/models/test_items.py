@@ -201,7 +201,6 @@ def test_what_items_cannot_do_is_said():
             mercer.KernelRidge(Callable(spectrum), via=Fourier(10)),
             "items have no features but those of landmarks",
         ),
-        (mercer.KernelRidge(Callable(spectrum), cv=3, via="exact"), "items have no hash"),
         (
             mercer.KernelPCA(2, Callable(spectrum), via=Fourier(10)),
             "items have no features but those of landmarks",
@@ -241,5 +240,10 @@ def test_features_of_items_are_those_of_landmarks():
     assert mercer.KernelRidge(k, cv=KFold(4), random_state=0).fit(WORDS, Y).cv_scores(
         [0.1, 1.0]
     ).shape == (2, 4)
+    copies = mercer.KernelRidge(k, cv=4, random_state=0).fit(WORDS + WORDS, np.append(Y, Y))
+    assert copies.cv_scores([0.1]).shape == (1, 4)
+    fold = copies.fitted_.rows.fold()
+    np.testing.assert_array_equal(fold[: len(WORDS)], fold[len(WORDS) :])
+    lists = Callable(lambda A, B: spectrum(["".join(a) for a in A], ["".join(b) for b in B]))
     with pytest.raises(ValueError, match=r"items have no hash.*KFold"):
-        mercer.KernelRidge(k, cv=4, random_state=0).fit(WORDS, Y)
+        mercer.KernelRidge(lists, cv=4, random_state=0).fit([list(w) for w in WORDS], Y)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import OneHotEncoder
 
-from mercer import KernelLogistic, KernelSVC, kernels, lifts, methods
+from mercer import KernelLogistic, KernelSVC, kernels, methods
 from mercer.inputs import Table
 from mercer.models.folds import Folds
 from mercer.models.penalties import HeldOut, PenaltyPath, log_likelihood, penalty_grid
@@ -114,9 +114,6 @@ def test_what_is_refused():
         KernelSVC("linear", cv="loo").fit(X, Y)
     with pytest.raises(ValueError, match="cv must be"):
         KernelLogistic("linear", cv=1).fit(X, Y)
-    leaves = lifts.Leaves(random_state=0)
-    with pytest.raises(ValueError, match="learns from y"):
-        KernelLogistic(lift=leaves, cv=3).fit(X.toarray(), Y)
     with pytest.raises(AttributeError, match="cv"):
         KernelSVC("linear").fit(X, Y).path_  # noqa: B018
     assert KernelSVC("linear", C=3).fit(X, Y).C_ == 3

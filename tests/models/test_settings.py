@@ -46,6 +46,9 @@ WRONG = [
     ("probability", "no"),
     ("warm_start", "no"),
     ("restore_variance", "no"),
+    ("verbose", "no"),
+    ("verbose", None),
+    ("verbose", -1),
 ]
 EVERY = [
     getattr(models, name)

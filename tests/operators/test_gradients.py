@@ -133,7 +133,7 @@ def test_float32_rows(k):
 
 
 def test_sparse_rows_are_made_dense_in_blocks():
-    X = sp.random_array((80, 6), density=0.3, rng=rng, format="csr")
+    X = sp.random_array((80, 6), density=0.3, random_state=rng, format="csr")
     A = rng.normal(size=(80, 2))
     for k in (Gaussian(), Laplace(norm=1), Polynomial(2)):
         dense = k.operator(X.toarray())

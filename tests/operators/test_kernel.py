@@ -86,7 +86,7 @@ def test_lists_of_items():
     "k", [Gaussian(), Polynomial(2), Laplace(norm=1), Matern(), Periodic()], ids=repr
 )
 def test_sparse_rows(k):
-    A = sp.random_array((800, 50), density=0.1, rng=np.random.default_rng(0)).tocsr()
+    A = sp.random_array((800, 50), density=0.1, random_state=np.random.default_rng(0)).tocsr()
     np.testing.assert_allclose(
         KernelOperator(k, A) @ V[:800], k(A.toarray()) @ V[:800], rtol=1e-6, atol=1e-6
     )

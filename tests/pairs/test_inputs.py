@@ -22,7 +22,7 @@ from mercer.pairs.inputs import input_gradients
 from tests.market import KERNELS, WITH_FUNCTIONS, rows, trees
 
 SMOOTH = {name: k for name, k in KERNELS.items() if name not in WITH_FUNCTIONS}
-JUMPS_AT_ZERO = {"step", "normalized linear", "mapped angles"}  # as an angle does
+JUMPS_AT_ZERO = {"step", "cosine", "normalized linear", "mapped angles"}  # as an angle does
 
 
 def tile(X, Z):

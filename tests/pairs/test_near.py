@@ -187,6 +187,7 @@ def test_distances_to_80_digits(name, offset):
 
 
 UNITS = {
+    "cosine": 1e-15,
     "normalized linear": 1e-15,
     "mapped angles": 1e-15,
     "step": 2e-8,

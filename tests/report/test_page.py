@@ -126,6 +126,13 @@ def test_order_of_sections():
     assert regression().verdict in page.all("header")[0].words
 
 
+def test_a_formula_is_in_the_header_and_escaped():
+    shown = replace(regression(), formula="y = 3 1{a < 2} + 2 <b>")
+    page = Page(html(shown))
+    assert "y = 3 1{a < 2} + 2 <b>" in page.all("header")[0].words
+    assert "y = 3" not in Page(html(regression())).all("header")[0].words
+
+
 def test_headline_is_the_holdout_score():
     page, chosen = Page(html(regression())), regression().chosen
     assert page.all("strong")[0].words == f"{chosen.holdout:.3f}"

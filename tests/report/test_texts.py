@@ -58,3 +58,23 @@ def test_words_speak_for_classes_or_for_more_and_less(make):
 def test_of_many_classes_an_n_gram_may_speak_against_one():
     result = replace(binary(), classes=("a", "b", "c"))
     assert 'for b "great <i>"; against b "bad"' in spoken(of(result, "b"))[0]
+
+
+def test_the_heaviest_come_first():
+    result = binary()
+    grams = [["low", "yes", 0.1, 9], ["top", "yes", -0.9, 5], ["mid", "yes", 0.5, 4]]
+    told = replace(result, texts=(TOLD | {"ngrams": grams},))
+    html = page.html(told)
+    assert html.index("top") < html.index("\u201cmid") < html.index("\u201clow")
+    assert '"mid", "low"' in spoken(told)[0]
+
+
+def test_a_constant_reads_no_words():
+    result = binary()
+    contenders = tuple(replace(c, kind="constant") if c.chosen else c for c in result.contenders)
+    told = replace(of(result, result.classes[1]), contenders=contenders)
+    assert spoken(told) == []
+    html = page.html(told)
+    assert "a constant, which reads none of them" in html
+    assert "great &lt;i&gt;" not in html
+    assert "which reads none" not in page.html(of(result, result.classes[1]))

@@ -25,7 +25,7 @@ def test_a_sample_is_uniform():
 
 
 def test_hashes_of_sparse_rows():
-    X = sp.random_array((50, 30), density=0.2, rng=rng).tocsr()
+    X = sp.random_array((50, 30), density=0.2, random_state=rng).tocsr()
     assert len(set(row_hashes(X).tolist())) > 45
     np.testing.assert_array_equal(row_hashes(X)[10:20], row_hashes(X[10:20]))
     np.testing.assert_array_equal(

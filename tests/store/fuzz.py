@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-import resource
 import signal
 import struct
 import subprocess
@@ -227,6 +226,8 @@ def verdict(path, ask, far=False):
 
 def child(corpus, start, stop, seed):
     """Files number start to stop; a line before and after each, so that a crash has a number."""
+    import resource  # the fuzzer needs Unix, what it looks at does not
+
     from tests.store.corpus import asked
 
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.utils import get_tags
 
 import mercer.models
 from mercer import (
@@ -20,7 +21,17 @@ from mercer import (
     lifts,
     methods,
 )
-from mercer.kernels import ArcCosine, Gaussian, Laplace, Linear, Matern, Periodic, Polynomial, exp
+from mercer.kernels import (
+    ArcCosine,
+    Gaussian,
+    Laplace,
+    Linear,
+    Matern,
+    OverSets,
+    Periodic,
+    Polynomial,
+    exp,
+)
 from mercer.lifts import (
     Basis,
     Chain,
@@ -41,20 +52,28 @@ from mercer.lifts import (
     NormalizedLift,
     Nystrom,
     OnColumnsLift,
+    OverSetsLift,
     Parabolic,
     RandomFourier,
     SketchedTensor,
     SparseProjection,
     Splines,
+    StringFeatures,
     Taylor,
     TensorSketch,
 )
+from mercer.strings import Gapped, Mismatch, Spectrum, Subsequence, SubTree, WeightedDegree
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = X[:, 0] * X[:, 1] + 0.1 * RNG.normal(size=60)
 LABELS = np.array(["no", "yes é"])[(Y > 0).astype(int)]
 TEXTS = np.array([f"é{i % 9} to be  or not to be{i % 5} Σας" for i in range(60)], object)
+TREES = np.array([f"(S (é {'ab'[i % 2]}) (B {'c' * (i % 5 + 1)}))" for i in range(60)], object)
+BAGS = np.empty(60, object)
+BAGS[:] = [X[i : i + 1 + i % 3] for i in range(60)]
+STRINGS = np.array(["ACGGT" * (i % 3) + "acgTN"[: i % 5] * 2 for i in range(60)], object)
+LONG = np.array([f"{t:.<40}" for t in STRINGS], object)
 K = Gaussian(2.0)
 FEW = methods.Fourier(32)
 
@@ -74,6 +93,7 @@ LIFTS = {
     ),
     "kmeans": Nystrom(Laplace(2.0), 10, landmarks="kmeans", random_state=0),
     "mapped": MappedLift(Monomials(2), [[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]]),
+    "bags": OverSetsLift(Monomials(2) + Jumps(), "sum"),
     "stable": RandomFourier(
         Laplace(2.0, exponent=1.3).mapped([[1.0, 0.0, 2.0]]), 16, random_state=0
     ),
@@ -99,13 +119,21 @@ LIFTS = {
     "functions": Basis(["x", "abs", "relu", np.sin, "square"]),
     "jumps": Jumps({0: [0.1, 0.2], 2: [1.0]}),
     "splines": Splines(4, degree=2, knots="quantile"),
+    "splines of missing values": Splines(3, handle_missing="indicator", sparse_output=True),
+    "degrees from two": Monomials((2, 3)),
+    "degrees from two, fused": Monomials((2, 2)) >> GaussianProjection(6, random_state=0),
     "sink": KitchenSink(),
     "hermite": Hermite(3),
     "words": NGrams(vocabulary="learn", weight="tfidf"),
     "words and characters": NGrams((1, 2), (2, 3), vocabulary="learn", weight="ratio", min_df=2),
     "named n-grams": NGrams(chars=(1, 2), n_features=32, weight="tfidf", keep_names=True),
     "given n-grams": NGrams(vocabulary=["be or", "not"], norm=None),
+    "string words": StringFeatures(Spectrum(2)),
+    "near words": StringFeatures(Mismatch(3, 1, alphabet="dna"), 32, keep_names=True),
+    "placed words": StringFeatures(WeightedDegree(2, shift=1, alphabet="dna")),
     "taylor": Taylor(K, 3),
+    "chi2": KernelLift("chi2", 32, gamma=0.5, random_state=0),
+    "named landmarks": Nystrom("poly", 8, gamma="scale", degree=2, coef0=0.5, random_state=0),
     "maclaurin": Maclaurin(exp(Linear()), 16, random_state=0),
     "interactions": Interactions(2),
     "projection": GaussianProjection(5, random_state=0),
@@ -122,6 +150,7 @@ ESTIMATORS = {
     "ridge lift": KernelRidge(lift=Monomials(2) + Jumps()),
     "ridge generator": KernelRidge(K, random_state=np.random.RandomState(1)),
     "ridge method": KernelRidge(K, via=methods.Fourier(64, frequencies="iid"), random_state=0),
+    "ridge chi2": KernelRidge("chi2", gamma=0.5),
     "logistic": KernelLogistic(K, via=FEW, random_state=0),
     "svc": KernelSVC(K, via=FEW, class_weight={"no": 2.0, "yes é": 1.0}, random_state=0),
     "logistic path": KernelLogistic(K, via=FEW, cv=3, alphas=[0.1, 1.0], random_state=0),
@@ -130,6 +159,14 @@ ESTIMATORS = {
     "pca": KernelPCA(2, K, via=FEW, random_state=0),
     "gp": GaussianProcessRegressor(K, via=FEW, random_state=0),
     "perceptron": Perceptron(K, random_state=0),
+    "ridge of strings": KernelRidge(Gapped(4, 2) + exp(Subsequence(2).normalized())),
+    "svc of strings": KernelSVC(Spectrum(2, alphabet="dna", strands="both").normalized()),
+    "gp of strings": GaussianProcessRegressor(
+        Subsequence(2, alphabet="dna", unknown="letter") + 1e-3, noise=0.1, fixed="all"
+    ),
+    "pca of strings": KernelPCA(2, Mismatch(3, 1)),
+    "svc of trees": KernelSVC(SubTree("subtree", 0.3).normalized() + 2.0),
+    "ridge of bags": KernelRidge(OverSets(K, "sum")),
 }
 
 
@@ -185,8 +222,17 @@ def fitted(name):
 
 
 def rows_of(m):
-    """What a model takes: numbers, or documents."""
-    return TEXTS if isinstance(m, NGrams) else X
+    """What a model takes: numbers, some of them >= 0 only, documents, bags, trees, or strings."""
+    kernel = getattr(m, "kernel", None)
+    if isinstance(m, OverSetsLift) or isinstance(kernel, OverSets):
+        return BAGS
+    if "SubTree" in repr(kernel):
+        return TREES
+    if isinstance(m, StringFeatures) or getattr(kernel, "takes_items", False):
+        return LONG if isinstance(kernel, WeightedDegree) else STRINGS
+    if isinstance(m, NGrams):
+        return TEXTS
+    return np.abs(X) if get_tags(m).input_tags.positive_only else X
 
 
 def outputs(m):

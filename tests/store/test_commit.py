@@ -3,7 +3,6 @@ at the same time."""
 
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -85,6 +84,7 @@ def test_a_commit_that_fails_leaves_what_was_there(pair, monkeypatch, step, numb
 
 def test_a_disk_that_takes_no_more_leaves_neither(pair):
     """A real limit, beyond which the system writes a part only."""
+    resource = pytest.importorskip("resource")  # not on Windows
     code = "import signal, resource; from pathlib import Path; from commit import commit\n"
     code += "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))\n"
     code += (

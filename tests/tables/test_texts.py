@@ -45,7 +45,7 @@ def test_scored_classes_are_the_frequent_ones(counts, codes):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_scores_are_linear_in_the_rows_or_in_their_directions(dtype):
     rng = np.random.default_rng(1)
-    X = sp.random_array((9, 30), density=0.3, rng=rng, dtype=dtype, format="csr")
+    X = sp.random_array((9, 30), density=0.3, random_state=rng, dtype=dtype, format="csr")
     X.data[:] = 1
     W, b, r = rng.normal(size=(30, 2)).astype(np.float32), rng.normal(size=2), rng.normal(size=30)
     dense = X.toarray().astype(np.float64)

@@ -34,7 +34,7 @@ BYTES_A_THREAD = 60e6
 TREE_LEAVES = 31
 TREE_BINS = 256
 TREE_SUMS = 20
-MAX_CANDIDATES = 7  # candidates whose predictions of the holdout are kept
+MAX_CANDIDATES = 8  # candidates whose predictions of the holdout are kept
 MOMENT_BYTES = 8.0  # bytes of an entry of moments
 
 

@@ -29,6 +29,14 @@ N_FOLDS_MULTICLASS = (
 LOGISTIC_CURVATURE = 0.15  # a logistic loss bends about so much as a squared one
 
 
+@dataclass(frozen=True)
+class FormulaPlan:
+    """How the terms of a formula get their numbers: as the path of penalties has them, or fitted once
+    more."""
+
+    relaxed: bool
+
+
 @dataclass(frozen=True, eq=False)
 class ModelCandidate:
     """A kind at its best: its settings and the metric of its out-of-fold predictions."""
@@ -48,6 +56,7 @@ class ModelCandidate:
     # the mean; none where there is one
     repeats: tuple[tuple[Score, Array | None], ...] = ()
     growth: TreeGrowth | None = None  # of trees
+    formula: FormulaPlan | None = None  # of a formula
 
     @property
     def name(self) -> str:

@@ -19,7 +19,7 @@ from mercer.automl.recipes import KINDS
 from mercer.automl.search import SearchProblem
 from mercer.inputs import Array
 
-READABLE = ("constant", "linear")
+READABLE = ("constant", "linear", "sparse")
 CHEAPER = 10.0  # times as fast as the best, which makes up for a difference within its error
 TIE = 1.0  # standard errors of a difference, within which the smooth loss decides
 SURE = 2.0  # standard errors of the signed ranks
@@ -86,7 +86,7 @@ def stands_in(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> bool
     """Whether a simpler one may take the place of the best."""
     if f.kind not in READABLE and f.seconds * CHEAPER > best.seconds:
         return False
-    if not _gap(p, f, best) <= _error(p, f, best):
+    if not within_error(p, f, best):
         return False
     common = min(n_repeats(f), n_repeats(best))
     mine, other = row_losses(p, f, common), row_losses(p, best, common)
@@ -95,6 +95,11 @@ def stands_in(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> bool
     w = row_weights(p)
     worse = worse_by_rows(mine, other, row_groups(p), w)
     return not worse and not worse_at_worst(mine, other, w)
+
+
+def within_error(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> bool:
+    """Whether one is behind another by no more than a standard error of the difference."""
+    return bool(_gap(p, f, best) <= _error(p, f, best))
 
 
 def worse_by_rows(

@@ -16,6 +16,7 @@ from mercer.stats.sample import mix
 from mercer.tables.arrow import Batch, Column, flat, pa, pc
 from mercer.tables.categories import is_long
 from mercer.tables.errors import quoted
+from mercer.tables.sequences import alphabet_of
 from mercer.tables.sketch import hashes as hashes_of_text
 from mercer.tables.texts import documents
 from mercer.tables.treatment import MAX_CATEGORIES
@@ -108,7 +109,8 @@ def _are_documents(column: Column) -> bool:
         return False
     cells = text(found).drop_null()
     few = max(MIN_DISTINCT * len(cells), MAX_CATEGORIES)
-    return len(cells) > few and len(pc.unique(cells)) > few and is_long(cells)
+    several = len(cells) > few and len(pc.unique(cells)) > few
+    return several and (is_long(cells) or alphabet_of(cells) is not None)
 
 
 def document_hashes(batch: Batch, names: Sequence[str], number: Array) -> Array:

@@ -24,6 +24,7 @@ from mercer.automl.everything import (
     residual_count,
     with_refit,
 )
+from mercer.automl.formulas import spelled_formula
 from mercer.automl.frames import Table, as_source, in_batches
 from mercer.automl.intervals import fit_novelty, widening
 from mercer.automl.metrics import Metric
@@ -35,7 +36,7 @@ from mercer.automl.text_scores import TextScorer
 from mercer.automl.treat import KernelJudge
 from mercer.inputs import Array
 from mercer.models.base import bytes_of
-from mercer.tables import Columns
+from mercer.tables import Columns, Source
 from mercer.tables.arrow import Batch
 
 
@@ -67,7 +68,7 @@ def fit_table(
     of the target at levels) is settled on training rows. Texts give the scores of a linear
     model over their n-grams, of the kind (words, letters, both) that does best on training
     rows left out; a training row has scores of models that were not fitted to it. A kernel
-    machine, and constant, linear, explicit, Fourier and landmark models are compared by
+    machine, and constant, linear, sparse, explicit, Fourier and landmark models are compared by
     cross-validation on the training rows, those near the best on repeated folds; rows with
     equal texts are in one fold. The best is fitted to all of them,
     or a mean of two or three where that is better on rows left out; a simpler one where it is
@@ -146,7 +147,9 @@ def fit_table(
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
         raise ValueError(f"seed must be an integer >= 0, got {seed!r}.")
     able = budget.working_memory(budget.check_memory(bytes_of(memory, "memory")))
-    table, held = as_source(source), _share(test)
+    table = as_source(source)
+    mark = table.decimal if isinstance(table, Source) else ""
+    held = _share(test, mark)
     if refit and not isinstance(held, float):
         raise ValueError(
             "refit fits the held-out rows too, and rows of a test file are never fitted; leave refit out, or give a share as test."
@@ -180,6 +183,7 @@ def fit_table(
         say("evaluating on the holdout")
         rows = in_batches(table if isinstance(held, float) else held, able)
         draft = _model(study, found, rows, command, keep_rows)
+        draft = replace(draft, result=replace(draft.result, decimal=mark))
         draft = _refitted(draft, study, found) if refit else draft
         return _timed(draft, replace(table, most=0), began)  # of few rows
 
@@ -204,9 +208,9 @@ def _ignore_many_classes() -> Iterator[None]:
         yield
 
 
-def _share(test: object) -> float | Table:
+def _share(test: object, decimal: str) -> float | Table:
     if not isinstance(test, int | float):
-        return as_source(test)
+        return as_source(test, decimal)
     if not 0 < test < 1:
         raise ValueError(f"test must be a share between 0 and 1, or a file, got {test!r}.")
     return float(test)
@@ -240,6 +244,8 @@ def _refitted(model: TableModel, study: Study, found: StudyResult) -> TableModel
         predictor, rows = refit_everything(study, found)
     margin = None if study.n_classes else cross_fitted_margin(study, found, _lowest(study))
     result = with_refit(model.result, rows, residual_count(study, found))
+    told = spelled_formula(predictor, study.data.columns.target, study.data.columns.classes_)
+    result = replace(result, formula=told) if told and result.formula else result
     return replace(model, predictor=predictor, margin=margin, result=result)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer.automl import budget
-from mercer.tables import DataError, Source, open_source
+from mercer.tables import CsvOptions, DataError, Source, open_source
 from mercer.tables.arrow import ArrowTable, Batch, Schema, dated, pa
 from mercer.tables.errors import said
 from mercer.tables.read.sniff import numbered
@@ -49,9 +49,9 @@ class Frame:
 Table = Source | Frame
 
 
-def as_source(data: Any) -> Table:
+def as_source(data: Any, decimal: str = "") -> Table:
     """A path, several, a glob, a data frame (pandas, polars, ...), a pyarrow table or record batch:
-    what can be read in passes.
+    what can be read in passes; `decimal` is the mark of csv files that do not show theirs.
 
     >>> as_source(pa.table({"a": [1, 2]})).schema.names
     ['a']
@@ -59,7 +59,7 @@ def as_source(data: Any) -> Table:
     if isinstance(data, Source | Frame):
         return data
     if isinstance(data, str | PathLike) or _paths(data):
-        return open_source(data)
+        return open_source(data, options=CsvOptions(likely=decimal or None))
     table, renamed = _numbered(_arrow(data))
     return Frame(_plain(table), said=renamed)
 

@@ -154,7 +154,8 @@ class LearnedSetting:
         best, _ = max(self.members, key=lambda member: member[1])
         others = len(self.members) - 1
         more = f", and the mean with {others} others" if others else ""
-        return f"a learnt metric: {best.setting}{more}"
+        what = "no metric" if best.setting.form == "linear" else "a learnt metric"
+        return f"{what}: {best.setting}{more}"
 
     def how(self, n_classes: int) -> str:
         """The loss, the rounds and the penalty of the machine that counts most."""

@@ -79,7 +79,7 @@ class TableModel:
 
     def predicting(self, source: Any) -> PredictionJob:
         """The predictions of a table, about to be made; the schema is checked here."""
-        return PredictionJob(self, as_source(source))
+        return PredictionJob(self, as_source(source, self.result.decimal))
 
     def with_threshold(self, threshold: float | None) -> TableModel:
         """The same of two classes, with the class of `result.decision` from this probability
@@ -144,7 +144,7 @@ class TableModel:
         are better where they are less.
         """
         source, asked = (
-            as_source(data),
+            as_source(data, self.result.decimal),
             metric_named(self.result.task, metric or self.result.metric),
         )
         self.columns.check(source.schema)

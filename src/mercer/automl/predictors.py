@@ -21,6 +21,7 @@ MIN_SKEWNESS = 1.0  # skewness beyond which a logarithm is tried
 # 1977: "far out")
 TUKEY_FENCE = 3.0
 BLOCK_ROWS = 1 << 13
+ESTIMATORS = Is("BaseEstimator", "Machine", "ReadableModel")
 MAX_LOG_STEP = 0.4  # of a logarithm beyond the largest seen: half as much again
 
 
@@ -191,7 +192,7 @@ class Regressor:
     low: float
     high: float
 
-    must = dict(estimator=Is("BaseEstimator", "Machine"), target=Is("IdentityTarget", "LogTarget"))
+    must = dict(estimator=ESTIMATORS, target=Is("IdentityTarget", "LogTarget"))
 
     def __call__(self, X: Array) -> Array:
         return np.clip(self.target.back(in_blocks(self.estimator.predict, X)), self.low, self.high)
@@ -205,7 +206,7 @@ class Classifier:
     estimator: Any
     n_classes: int
 
-    must = dict(estimator=Is("BaseEstimator", "Machine"), n_classes=Whole(2))
+    must = dict(estimator=ESTIMATORS, n_classes=Whole(2))
 
     def _laws(self) -> str | None:
         return class_codes_law([self.estimator.classes_], self.n_classes)

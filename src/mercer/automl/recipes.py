@@ -22,10 +22,11 @@ from mercer.ops.threads import single_blas
 from mercer.stats import Moments
 
 # simplest first
-KINDS = ("constant", "linear", "explicit", "fourier", "landmarks", "machine", "ensemble")
+KINDS = ("constant", "linear", "sparse", "explicit", "fourier", "landmarks", "machine", "ensemble")
 NAMES = {
     "constant": "Constant",
     "linear": "Linear",
+    "sparse": "Sparse formula",
     "explicit": "Explicit lift",
     "fourier": "Fourier features",
     "landmarks": "Landmarks",
@@ -104,6 +105,8 @@ class Recipe:
         """What it is, in words."""
         if self.kind == "linear":
             return "the treated columns themselves"
+        if self.kind == "sparse":
+            return f"a few of up to {size:,} columns, squares, products of pairs and jumps"
         if self.kind == "explicit":
             return f"columns, squares, products of pairs and splines{' of numbers' if self.others else ''}: up to {size:,} features"
         if self.kind == "machine":

@@ -22,6 +22,7 @@ from mercer.automl.predictors import (
     TargetTransform,
     prediction_bounds,
 )
+from mercer.automl.readable import fit_formula
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.splits import FoldPlan, make_folds
@@ -56,6 +57,8 @@ def fit_all_rows(p: SearchProblem, f: ModelCandidate, size: int, memory: float) 
         return ConstantPredictor.of(p.rows.y, p.rows.weights(), p.n_classes)
     if f.kind == "machine":
         return _machine(p, f, memory)
+    if f.kind == "sparse":
+        return fit_formula(p, f, size)
     with single_blas() if len(p.rows) * float(size) ** 2 < SINGLE_THREAD_WORK else nullcontext():
         return _regressor(p, f, size, memory) if p.numeric else _classifier(p, f, size, memory)
 
@@ -218,6 +221,8 @@ def expected_seconds(here: SearchProblem, f: ModelCandidate, n: int, D: int) -> 
     took, rows = max(f.seconds, 1e-3), len(here.rows)
     if f.kind == "machine":
         return took / 2  # of some folds of all rows
+    if f.kind == "sparse":
+        return took / 2 * n / rows  # it was that of all rows and of the folds
     if here.numeric:
         return took * ridge_work(n, D, 12) / ridge_work(rows, f.size, 55)
     return took / FITS_OF_CROSSVAL[here.n_classes == 2] * (n / (0.75 * rows)) * (D / max(f.size, 1))
@@ -228,7 +233,7 @@ def fit_size(here: SearchProblem, f: ModelCandidate, n: int, left: float, memory
     only where even that is too slow."""
     if f.kind in ("constant", "machine"):
         return FitSize(f.size, n)
-    if f.kind in ("linear", "explicit"):
+    if f.kind in ("linear", "sparse", "explicit"):
         return _rows(here, f, n, f.size, left, memory)
     most = min(MAX_FEATURES, 4 * f.size, budget.max_features(memory, SQUARE_ARRAYS))
     options = [
@@ -251,6 +256,8 @@ def _rows(
 def max_rows_held(here: SearchProblem, f: ModelCandidate, memory: float) -> int:
     """The most rows that memory holds: of classifiers the scores for every class, some times over;
     and what maps learn from."""
+    if f.kind == "sparse":  # all features of all rows, some times over
+        return max(1000, int(memory / 4 / (8 * max(f.size, 1)) / 4))
     if here.numeric or f.kind == "constant":
         return 1 << 62
     learned = STREAM_ROWS if f.kind in ("explicit", "landmarks") else 1 << 62

@@ -20,7 +20,7 @@ class Contender:
     """One model that was tried: its score by cross-validation and on the holdout, with the interval
     from `low` to `high`.
 
-    `kind` is one of constant, linear, explicit, fourier, landmarks, machine, ensemble, trees.
+    `kind` is one of constant, linear, sparse, explicit, fourier, landmarks, machine, ensemble, trees.
     """
 
     name: str
@@ -107,6 +107,9 @@ class FitResult:
     # of each column of texts: column, kind, penalty, measure, score, tried, final, skipped, rows,
     # of_rows, ngrams (the n-gram, what it speaks for, its weight, documents that have it)
     texts: tuple[dict[str, Any], ...] = ()
+    decimal: str = ""  # the mark of the csv files of training, where it shows
+    # of a few terms in the units of the table, where one is as good as any: what it predicts in words
+    formula: str = ""
 
     @property
     def chosen(self) -> Contender | None:
@@ -207,7 +210,7 @@ _RESULT: dict[str, Reader] = {
         ("version", "command", "created", "target", "task", "task_reason", "metric", "metric_note"),
         _text,
     ),
-    **dict.fromkeys(("holdout_rule", "verdict", "plan"), _text),
+    **dict.fromkeys(("holdout_rule", "verdict", "plan", "decimal", "formula"), _text),
     **dict.fromkeys(("seed", "rows_train", "rows_holdout", "rows_dropped", "model_bytes"), _whole),
     "rows_refitted": _whole,
     **dict.fromkeys(("learnt", "members"), _tuple(_record(_text, _number))),

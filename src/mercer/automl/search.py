@@ -31,6 +31,7 @@ from mercer.automl.recipes import (
 )
 from mercer.automl.rows import TableRows
 from mercer.automl.splits import make_folds
+from mercer.automl.units import ColumnUnits
 from mercer.inputs import Array
 
 UNTRANSFORMED: Sequence[TargetTransform] = (IdentityTarget(),)
@@ -76,6 +77,7 @@ class SearchProblem:
     seed: int = 0
     memory: float = 4e9  # bytes that arrays may take
     design: TreeColumns | None = None  # how trees see the columns; None: none take part
+    units: ColumnUnits | None = None  # of the columns in the table; None: no formula takes part
 
     @property
     def numeric(self) -> bool:

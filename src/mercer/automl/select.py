@@ -17,26 +17,25 @@ from mercer.automl.candidates import (
     folds_of,
     machine_candidate,
 )
-from mercer.automl.choice import best_candidate, choose_candidate, mean_score
+from mercer.automl.choice import choose_candidate
 from mercer.automl.crossval import NO_LIMIT
 from mercer.automl.ensemble import chosen_or_mean
 from mercer.automl.machines import ignore_convergence
-from mercer.automl.metrics import Score, difference_error
 from mercer.automl.predictors import IdentityTarget, TargetTransform, transformations
+from mercer.automl.readable import compare_formula
 from mercer.automl.reasons import LeftOut, in_seconds, out_of_time, took_too_long
 from mercer.automl.recipes import LINEAR, MAX_EXPLICIT_FEATURES, NAMES, Recipe, explicit
+from mercer.automl.repeats import compared_again
 from mercer.automl.search import MANY_CLASSES, SearchProblem, Trial, successive_halving
 from mercer.automl.trees import CROSSVAL_PART, TREE_SHARE, fold_seconds, trees_candidate
 from mercer.automl.tuning import TunedMachine, tune_machine
-from mercer.inputs import Array
 
 # shares of the time by which the search of features, that of a machine, its cross-validation where
-# it is in the folds of all, the others, and repeats are over
+# it is in the folds of all, and the others are over
 SEARCH_SHARE = 0.1
 TUNE_SHARE = 0.48
 MACHINE_SHARE = 0.75
 COMPARE_SHARE = 0.7
-REPEAT_SHARE = 0.75
 # and that by which a machine, and what was left out before, may yet be compared, less what last fits
 # will take: tables that are compared by folds leave most of the time of trees
 LATEST_SHARE = 0.95
@@ -51,14 +50,12 @@ MAX_MULTICLASS_ROWS = 5_000
 MAX_MACHINE_ROWS = 8_000
 MAX_MACHINE_CLASSES = 400  # classes of a machine, each of which is an output
 CHEAP_SHARE = 0.05  # share of the time that is always there
+FORMULA_SHARE = 0.05  # and the most that a formula may take
 OPTIONAL = ("explicit", "landmarks")
 MIN_ROWS = 1_000  # rows that are always compared
 PATIENCE = 2  # times the guess after which an optional kind is given up
 SOLVES_A_TRIAL = 30  # factorisations of an attempt
 LOGISTIC_COST = 3  # how much longer logistic regression takes than ridge regression
-N_REPEATS = 3  # of the folds, while there is time
-MAX_REPEATED_ROWS = 4_000  # rows, beyond which folds tell enough
-NEAR = 2.0  # standard errors behind the best, within which candidates are compared again
 EXPLICIT_COST = 0.3  # an explicit lift needs less than random features: 0.2 and 0.27 were measured
 CLASSIFIER_FEATURES = 640  # their features: beyond 512 their rounds are cheaper
 NO_ROOM = "its features would exceed the memory"
@@ -104,6 +101,8 @@ def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Sel
     optional = OPTIONAL if tuned is None else (*OPTIONAL, "fourier")
     if _validated(p, here):  # what is left is for fits to more rows
         clock = replace(clock, budget=VALIDATED_SHARE * clock.budget)
+    until = Clock(min(_left(clock), FORMULA_SHARE * clock.budget), clock.say)
+    left_out += compare_formula(here, until, found, targets)
     for recipe in others:
         late = _skipped(here, recipe, best, clock, optional) or _compare(
             here, recipe, best, clock, found, targets, optional
@@ -113,7 +112,7 @@ def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Sel
     if tuned is not None and _validated(p, here):
         chosen = choose_candidate(here, found)
         return Selection(here, tuple(found), chosen, tuple(left_out), tuned)
-    found = _again(here, found, tuned, clock, memory)
+    found = compared_again(here, found, tuned, clock, memory)
     clock.say("comparing by cross-validation: gradient-boosted trees")
     watch = Clock(0)
     needs = [guess for one in left_out if (guess := _needed(here, one, others, best)) is not None]
@@ -168,63 +167,6 @@ def _validated(p: SearchProblem, here: SearchProblem) -> bool:
     """Whether a machine is validated on rows set aside: there are more than are compared by
     folds."""
     return len(p.rows) > len(here.rows) or len(p.rows) > MAX_MACHINE_ROWS
-
-
-def _again(
-    here: SearchProblem,
-    found: list[ModelCandidate],
-    tuned: TunedMachine | None,
-    clock: Clock,
-    memory: float,
-) -> list[ModelCandidate]:
-    """With the mean score over repeated folds, of those that are near the best, while there is
-    time; the folds of a time are what they are."""
-    if here.rows.time is not None or len(here.rows) > MAX_REPEATED_ROWS:
-        return found
-    best = best_candidate(here, found)
-    near = [f for f in found if f is best or _near(here, f, best)]
-    told = {f.kind: [(f.score, f.predicted)] for f in near}
-    cost = sum(f.seconds for f in near)
-    for repeat in range(1, N_REPEATS):
-        if len(near) < 2 or PATIENCE * cost > clock.left(REPEAT_SHARE):
-            break
-        clock.say(f"comparing {len(near)} models again, on other folds")
-        other = replace(here, seed=here.seed + 1000 * repeat)
-        for f in near:
-            again = _repeated(other, f, tuned, memory)
-            told[f.kind].append((again.score, again.predicted))
-    return [_over_repeats(f, told.get(f.kind, [])) for f in found]
-
-
-def _over_repeats(f: ModelCandidate, told: Sequence[tuple[Score, Array | None]]) -> ModelCandidate:
-    """With the mean score of them."""
-    if len(told) < 2:
-        return f
-    return replace(f, score=mean_score([score for score, _ in told]), repeats=tuple(told))
-
-
-def _near(here: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> bool:
-    gap = here.metric.gain(best.score.value) - here.metric.gain(f.score.value)
-    error = difference_error(f.score, best.score, None)
-    return bool(np.isfinite(gap) and gap <= NEAR * error and f.kind != "constant")
-
-
-def _repeated(
-    other: SearchProblem, f: ModelCandidate, tuned: TunedMachine | None, memory: float
-) -> ModelCandidate:
-    """The same on other folds."""
-    if f.kind == "machine":
-        assert tuned is not None
-        with ignore_convergence():
-            return machine_candidate(other, tuned, memory)
-    if f.recipe is None:
-        return constant_candidate(other)
-    return feature_candidate(other, f.recipe, f.size, targets=(_untold(f.target),))
-
-
-def _untold(target: TargetTransform) -> TargetTransform:
-    """Without the retransformation, which folds tell themselves."""
-    return target if isinstance(target, IdentityTarget) else type(target)(target.shift)
 
 
 def _held(p: SearchProblem, here: SearchProblem) -> SearchProblem:

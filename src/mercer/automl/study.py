@@ -36,6 +36,7 @@ from mercer.automl.recipes import TreeGrowth
 from mercer.automl.refit import FitSize, max_rows_held
 from mercer.automl.search import SearchProblem
 from mercer.automl.select import Selection, select_candidate
+from mercer.automl.units import ColumnUnits
 from mercer.automl.validate import ValidationResult, compare_on_validation, refit_machine
 from mercer.inputs import Array
 
@@ -132,9 +133,8 @@ class Study:
         """The training rows that memory holds at once: all of most tables, else a sample."""
         rows = self.data.train
         most = budget.training_rows(self.memory, rows.X.shape[1], rows.vectors)
-        return SearchProblem(
-            rows.sample(most, self.seed), self.metric, self.n_classes, self.seed, self.memory
-        )
+        some, units = rows.sample(most, self.seed), ColumnUnits.of(self.data.columns)
+        return SearchProblem(some, self.metric, self.n_classes, self.seed, self.memory, units=units)
 
     @cached_property
     def design(self) -> TreeColumns | None:
@@ -290,7 +290,8 @@ class Study:
         """How many rows a last fit may be of: all where they are streamed, else those that are
         held."""
         wide = f.size > budget.max_features(self.memory, refit.SQUARE_ARRAYS)
-        streams = f.kind == "constant" or (not self.n_classes and f.kind != "machine" and not wide)
+        held = wide or f.kind in ("machine", "sparse")
+        streams = f.kind == "constant" or not (self.n_classes or held)
         with np.errstate(all="ignore"):
             defined = (
                 self.n_classes

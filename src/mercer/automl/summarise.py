@@ -15,6 +15,7 @@ from mercer.automl.boosted import BoostedTrees
 from mercer.automl.candidates import ModelCandidate
 from mercer.automl.choice import paired_scores
 from mercer.automl.evaluate import Decision, best_f1_decision
+from mercer.automl.formula_words import shown_formula
 from mercer.automl.frames import Table, enumerate_batches
 from mercer.automl.intervals import Margin
 from mercer.automl.predictors import (
@@ -99,6 +100,7 @@ def fit_result(
         learnt=learnt_importances(found.predictor, columns.origin_, names),
         members=found.members,
         texts=study.data.texts,
+        formula=shown_formula(study, found),
     )
 
 

@@ -17,6 +17,7 @@ from mercer.models.sparse_newton import SparseProblem, minimise
 from mercer.models.sparse_rows import SparseRows
 from mercer.models.svm.hinge import HingeDual
 from mercer.tables.arrow import Column
+from mercer.tables.sequences import SequenceWords
 from mercer.tables.texts import LinearScores, beside, weighed
 from mercer.text.ngrams import NGrams
 
@@ -37,7 +38,7 @@ class TextKind:
     more often one class has it than the other (Wang and Manning, 2012), to rows of length 1."""
 
     name: str
-    blocks: tuple[dict[str, Any], ...]
+    blocks: tuple[dict[str, Any] | SequenceWords, ...]  # settings of n-grams, or words of letters
     ratio: bool = False
     bytes_a_byte: float = WORD_BYTES
 
@@ -76,7 +77,7 @@ def n_bits(n_bytes: float, n_scores: int, memory: float) -> int:
 class TextRows:
     """Documents as sparse rows of the columns that some of them have."""
 
-    lifts: tuple[NGrams, ...]
+    lifts: tuple[NGrams | SequenceWords, ...]
     X: sp.csr_matrix  # (n, p)
     columns: Array  # (p,) where these stand among all of the n-grams
 
@@ -94,7 +95,7 @@ class TextRows:
 
 def vectorised(kind: TextKind, cells: Column) -> TextRows:
     """Rows of documents by n-grams that are fitted to them without a look at any target."""
-    lifts = tuple(NGrams(**block) for block in kind.blocks)
+    lifts = tuple(NGrams(**b) if isinstance(b, dict) else b for b in kind.blocks)
     X = beside([lift.fit_transform(cells) for lift in lifts])
     there = np.bincount(X.indices, minlength=X.shape[1]) > 0
     columns, names = np.flatnonzero(there), np.cumsum(there, dtype=np.int32) - np.int32(1)

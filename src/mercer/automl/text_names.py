@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from mercer.automl.rows import hashes
 from mercer.inputs import Array
 from mercer.tables.arrow import Column, pa, pc
+from mercer.tables.sequences import SequenceWords
 from mercer.tables.texts import TextScores
 from mercer.text.murmur import columns_of, murmur3, packed
 from mercer.text.ngrams import NGrams
@@ -69,8 +70,13 @@ def named(
     model: TextScores, strong: Sequence[Strong], cells: Column, outputs: tuple[str, ...]
 ) -> list[list[Any]]:
     """Of the strong columns the n-grams that most documents have in them: the n-gram, what it is
-    for, its gain, and how many of the documents that were looked at have it."""
+    for, its gain, and how many of the documents that were looked at have it. Of a model of letters
+    alone, words, which say more to a reader."""
     some, begin = _some(cells), 0
+    first = model.lifts[0]
+    letters = isinstance(first, NGrams) and first.chars is not None
+    if letters and (words := _words(model, some, outputs)):
+        return words
     found: dict[int, tuple[str, int]] = {}
     for lift in model.lifts:
         size = lift.n_features_out_
@@ -84,6 +90,31 @@ def named(
     ]
 
 
+def _words(model: TextScores, cells: Column, outputs: tuple[str, ...]) -> list[list[Any]]:
+    """Words by the score of their own letters, which is of a row of length 1: in a document it has
+    about the share of the root of its letters among all."""
+    letters = float(pc.mean(pc.utf8_length(cells)).as_py() or 1.0)
+    listed = NGrams(words=(1, 1), vocabulary="learn", weight="binary", norm=None)
+    try:
+        rows = listed.fit_transform(cells)
+    except ValueError:
+        return []  # no document has a word
+    counts = np.asarray(rows.sum(0), np.int64).ravel()
+    often = np.flatnonzero(counts >= MIN_DOCUMENTS)
+    if not len(often):
+        return []
+    words, counts = listed.get_feature_names_out()[often], counts[often]
+    share = np.sqrt(np.minimum([len(w) / letters for w in words], 1.0))
+    spaced = pa.chunked_array([[f" {w} " for w in words]], pa.large_string())
+    gain = (model(spaced) - model.linear.intercept) * share[:, None]
+    out: list[list[Any]] = []
+    for k in range(min(len(outputs), MAX_OUTPUTS)):
+        weight, c = gain[:, k] * np.sqrt(counts), len(outputs)
+        ends = _ends(weight, max(2, SHOWN // c), both=c == 1)
+        out += [[str(words[i]), outputs[k], float(gain[i, k]), int(counts[i])] for i in ends]
+    return out
+
+
 def _some(cells: Column) -> Column:
     """Documents in so many bytes, by a hash of their places."""
     order = np.argsort(hashes(np.arange(len(cells)), OFFSET), kind="stable")
@@ -92,8 +123,20 @@ def _some(cells: Column) -> Column:
     return cells.take(pa.array(np.sort(order[:count])))
 
 
-def _names(lift: NGrams, cells: Column, wanted: list[int]) -> dict[int, tuple[str, int]]:
+def _sequence_words(
+    lift: SequenceWords, cells: Column, wanted: list[int]
+) -> dict[int, tuple[str, int]]:
+    """For words of letters their names, and how many sequences have them."""
+    often = lift.transform(cells).getnnz(axis=0)
+    return {j: (lift.name(j), int(often[j])) for j in wanted if often[j] >= MIN_DOCUMENTS}
+
+
+def _names(
+    lift: NGrams | SequenceWords, cells: Column, wanted: list[int]
+) -> dict[int, tuple[str, int]]:
     """For hashed columns the n-gram in each that most documents have, and how many do."""
+    if isinstance(lift, SequenceWords):
+        return _sequence_words(lift, cells, wanted)
     how = lift.get_params() | {"vocabulary": "learn", "weight": "binary", "norm": None}
     listed = NGrams(**how)
     if not wanted or not len(cells):

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from mercer.automl.budget import Clock
 from mercer.automl.rows import hashes, least_hashed
+from mercer.automl.sequence_kinds import sequence_kinds
 from mercer.automl.text_kinds import (
     LinearPath,
     TextKind,
@@ -25,6 +26,7 @@ from mercer.ops.threads import parallel_map
 from mercer.tables.arrow import Column, pa, pc
 from mercer.tables.levels import N_FOLDS
 from mercer.tables.options import time_edges
+from mercer.tables.sequences import SequenceWords
 from mercer.tables.texts import TextScores
 
 PENALTIES = (16.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
@@ -158,7 +160,8 @@ def run_race(cells: Column, task: TextTask, may: TextBudget) -> TextRace:
         np.inf,
     )  # seconds of a kind by what it takes of memory: the least so far
     few, mine = _some(cells, task, min(BYTES_A_SECOND * may.seconds, RACED_BYTES))
-    for kind in text_kinds(n_bytes, len(cells), bits, may.two):
+    kinds = sequence_kinds(cells, task.Y.shape[1] * may.n_columns)
+    for kind in kinds or text_kinds(n_bytes, len(cells), bits, may.two):
         if kind.bytes_a_byte * n_bytes > MEMORY_SHARE * may.memory and race.tried:
             race.skipped.append((kind.name, "memory"))
         elif race.tried and clock.left() < rate * kind.bytes_a_byte:
@@ -291,7 +294,9 @@ def cross_fitted_scores(
     for _, j in splits if not task.ordered else []:
         out[j] -= out[j].mean(0) - mean
     scores, whole = np.nan_to_num((out - mean) / std), fitted[-1].standardised(mean, std)
-    first = rows.columns < rows.lifts[0].n_features_out_  # words say more to a reader than letters
-    strong = strong_columns(whole.rows(X), whole.coef * first[:, None], rows.columns)
+    # words say more to a reader than letters
+    first = rows.columns < rows.lifts[0].n_features_out_
+    told = first | isinstance(rows.lifts[0], SequenceWords)
+    strong = strong_columns(whole.rows(X), whole.coef * told[:, None], rows.columns)
     model = TextScores(rows.lifts, rows.spread(whole))
     return TextFit(scores, model, race, quality, len(every[-1]), task.classes, tuple(strong))

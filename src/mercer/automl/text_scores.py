@@ -147,6 +147,9 @@ def _told(name: str, found: TextFit, rows: int) -> dict[str, Any]:
     race = found.race
     return {
         "column": name,
+        "alphabet": next(
+            (b.alphabet for b in race.winner.kind.blocks if not isinstance(b, dict)), None
+        ),
         "kind": race.winner.kind.name,
         "measure": "auc" if found.classes else "r2",
         "score": found.quality,
@@ -172,8 +175,12 @@ def _action(told: dict[str, Any]) -> str:
         else ""
     )
     gone = "".join(f"; {kind} not tried, for lack of {why}" for kind, why in told["skipped"])
+    what = {None: "Text", "protein": "Protein sequence"}.get(
+        told["alphabet"], f"{str(told['alphabet']).upper()} sequence"
+    )
+    over = "n-grams" if told["alphabet"] is None else "words of letters"
     return (
-        f"Text: scores of a linear model over its n-grams ({told['kind']}){fewer}, while learning those of"
+        f"{what}: scores of a linear model over its {over} ({told['kind']}){fewer}, while learning those of"
         f" models of other rows ({measure} {told['score']:.3f}); and its frequent values, its length and its"
         f" number of words. Raced on rows left out: {raced}{more}{gone}."
     )

@@ -11,6 +11,7 @@ import numpy as np
 from mercer.automl.candidates import folds_of
 from mercer.automl.data import FEW_DUPLICATES, TableData
 from mercer.automl.evaluate import Decision
+from mercer.automl.formula_words import on_formula
 from mercer.automl.metrics import IN_UNITS, TITLES, Metric, Score, difference, number
 from mercer.automl.rare import rare_warnings
 from mercer.automl.recipes import NAMES
@@ -219,7 +220,7 @@ def verdict_of(study: Study, found: StudyResult) -> str:
     doubted, more = [name for name, _ in doubts(study, found)], _more_flexible(found)
     short = found.selection.short
     text = verdict(study.metric, e.kind, first, linear, trees, doubted, short, not more)
-    return " ".join(filter(None, (text, trees_ahead(study, found))))
+    return " ".join(filter(None, (text, trees_ahead(study, found), on_formula(study, found))))
 
 
 def named(kind: str, members: Sequence[tuple[str, float]] = ()) -> str:

@@ -26,7 +26,7 @@ app = typer.Typer(
     help="From a table to a model and an honest number: what a lift adds over a linear model, scored on rows it never saw.",
     epilog=EPILOG,
 )
-FORMATS = "csv, tsv, parquet, arrow, feather, jsonl, json or xlsx; .gz .zst .xz .bz2; several files or globs; - for standard input"
+FORMATS = "csv, tsv, parquet, arrow, feather, jsonl, json, xlsx or fasta; .gz .zst .xz .bz2; several files or globs; - for standard input"
 THRESHOLD = "of two classes: the probability from which on the class that fit names is predicted"
 METRICS = "r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc, average_precision"
 Data = Annotated[list[str], typer.Argument(metavar="DATA", help=FORMATS)]

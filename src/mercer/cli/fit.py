@@ -156,7 +156,8 @@ def written(model: TableModel, path: Path, report: Path, *, overwrite: bool = Tr
 def fit_model(asked: FitOptions, say: Callable[[str], None]) -> TableModel:
     """The model of the data that the flags name."""
     say("opening the data")
-    source, held = open_source(list(asked.data), options=asked.csv), holdout(asked)
+    source = open_source(list(asked.data), options=asked.csv)
+    held = holdout(asked, source.decimal)
     _check_time(source, asked.time_column)
     return fit_table(
         source,
@@ -190,11 +191,12 @@ def share(test: str) -> float | None:
     return found
 
 
-def holdout(asked: FitOptions) -> float | Source:
-    """A share, or the file that holds the test rows, with the target among its columns."""
+def holdout(asked: FitOptions, decimal: str = "") -> float | Source:
+    """A share, or the file that holds the test rows, with the target among its columns; decimals
+    are as in the table where it does not show its own."""
     if (found := share(asked.test)) is not None:
         return found
-    source = open_source(asked.test, options=asked.csv)
+    source = open_source(asked.test, options=replace(asked.csv, likely=decimal or None))
     if asked.target not in source.schema.names:
         raise DataError(
             f'{asked.test} has no column "{asked.target}"{nearest(asked.target, source.schema.names)}'

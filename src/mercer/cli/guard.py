@@ -34,6 +34,8 @@ ONE = {
 }
 _ARENAS = -8  # of mallopt: M_ARENA_MAX
 DONE, BAD_USAGE = 0, 2
+SWALLOWED = 1.0  # seconds after which an interruption that has not arrived is raised again
+_ALARM = getattr(signal, "SIGALRM", None)  # not on Windows
 _PLAIN = {errno.ENOSPC: "the disk is full", errno.EISDIR: "it is a folder; give the name of a file"}
 _NO_MEMORY = "not enough memory; give --memory less than this machine has, or fewer columns."
 
@@ -174,21 +176,25 @@ def _hush() -> None:
 @contextmanager
 def _stoppable(stopped: list[int]) -> Iterator[None]:
     """TERM stops a command as Ctrl-C does, so that unfinished files are removed; `stopped` notes
-    the signals that came."""
+    the signals that came. A library may swallow the exception (an import that tries its luck), so
+    the alarm raises it once more, until it has arrived here."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, frame: object) -> None:
         stopped.append(number)
+        if _ALARM is not None:
+            signal.setitimer(signal.ITIMER_REAL, SWALLOWED)
         raise KeyboardInterrupt
 
-    heard = [
-        s for s in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(s) is not signal.SIG_IGN
-    ]
+    signals = [signal.SIGTERM, signal.SIGINT] + ([] if _ALARM is None else [_ALARM])
+    heard = [s for s in signals if signal.getsignal(s) is not signal.SIG_IGN]
     former = {s: signal.signal(s, stop) for s in heard}
     try:
         yield
     finally:
+        if stopped and _ALARM is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in former.items():
             signal.signal(number, handler)

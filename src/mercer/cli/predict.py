@@ -48,9 +48,9 @@ def run(
             raise UsageError(
                 f"{model} holds a {type(found).__name__}, not a model of a table; give a file that mercer fit wrote."
             )
-        job = decided(found, threshold).predicting(
-            replace(open_source(list(data), options=options), may_be_empty=True)
-        )
+        how = replace(options or CsvOptions(), likely=found.result.decimal or None)
+        source = replace(open_source(list(data), options=how), may_be_empty=True)
+        job = decided(found, threshold).predicting(source)
         rows, batches = 0, job.batches()
         first = list(islice(batches, 1))  # before anything is written
         with writer(out, safe_schema(job.schema) if spreadsheet else job.schema) as write:

@@ -18,6 +18,7 @@ def summary(e: FitResult) -> str:
             *_scores(e),
             "",
             e.verdict,
+            *([f"    {e.formula}"] if e.formula else []),
             *_interval(e),
             *_importance(e),
             *_learnt(e),

@@ -13,8 +13,19 @@ from mercer.kernels.algebra import (
     Weighted,
     exp,
 )
+from mercer.kernels.bags import OverSets
 from mercer.kernels.base import Kernel
-from mercer.kernels.dot import AllSubsets, Anova, ArcCosine, Callable, Constant, Linear, Polynomial
+from mercer.kernels.dot import (
+    AllSubsets,
+    Anova,
+    ArcCosine,
+    Callable,
+    Constant,
+    Cosine,
+    Linear,
+    Polynomial,
+)
+from mercer.kernels.histograms import AdditiveChi2, Chi2
 from mercer.kernels.maps import Mapped, measured, positioned
 from mercer.kernels.stationary import (
     Cauchy,
@@ -28,12 +39,15 @@ from mercer.kernels.stationary import (
 )
 
 __all__ = [
+    "AdditiveChi2",
     "AllSubsets",
     "Anova",
     "ArcCosine",
     "Callable",
     "Cauchy",
+    "Chi2",
     "Constant",
+    "Cosine",
     "Exp",
     "Gaussian",
     "Kernel",
@@ -43,6 +57,7 @@ __all__ = [
     "Matern",
     "Normalized",
     "OnColumns",
+    "OverSets",
     "Periodic",
     "Polynomial",
     "Power",

@@ -16,13 +16,14 @@ from mercer.kernels.checks import positive as positive
 from mercer.kernels.checks import positives as positives
 from mercer.kernels.checks import whole as whole
 from mercer.kernels.params import Params, substitute
-from mercer.ops.tiles import broadcast, cuts, fill
+from mercer.ops.tiles import WIDE, broadcast, cuts, fill
 from mercer.pairs import (
     Diagonal,
     Dual,
     DualPairs,
     KernelSource,
     Side,
+    Sides,
     Symbol,
     Tile,
     Trace,
@@ -42,9 +43,8 @@ class Kernel(Params):
     """A positive semidefinite function k(x, z).
 
     A kernel of your own writes its parameters as fields and its formula as `on`, over what
-    pairs of rows offer (`p.dot`, `p.sqdist(bandwidth)`, `p.dist`, `p.absdist`, `p.xp.exp`,
-    ...):
-
+    pairs of rows offer (`p.dot`, `p.sqdist(bandwidth)`, `p.dist`, `p.absdist`, `p.chisq`,
+    `p.xp.exp`, ...):
 
     Examples
     --------
@@ -104,25 +104,27 @@ class Kernel(Params):
         if is_vector(X) and is_vector(Z):
             return float(self(np.reshape(X, (1, -1)), np.reshape(Z, (1, -1)))[0, 0])
         left, right = self.tables(X, Z)
-        same, centre = right is left, centre_of(left, right)
+        on, same, centre = self.settled(left, right).on, right is left, centre_of(left, right)
         out = empty((len(left), len(right)), left.dtype)
         if out.size == 0:
             return out
         if out.size <= 1 << 14:
-            out[:] = self.on(Tile(Side(left, centre), Side(right, centre), 0 if same else None))
+            s = Side(left, centre)
+            out[:] = on(Tile(s, s, 0) if same else Tile(s, Side(right, centre)))
             return out
         x = Sides(left, centre)
         z = x if same else Sides(right, centre)
         return fill(
             out,
-            lambda r, c: self.on(Tile(x[r], z[c], r.start - c.start if same else None)),
+            lambda r, c: on(Tile(x[r], z[c], r.start - c.start if same else None)),
             symmetric=same,
+            wide=WIDE if left.items else 1,
         )
 
     def diag(self, X: Any) -> Array:
         """k(x_i, x_i), shape (n,)."""
         x = self.tables(X)[0]
-        return broadcast(self.on(Diagonal(Side(x))), (len(x),), x.dtype).copy()
+        return broadcast(self.settled(x).on(Diagonal(Side(x))), (len(x),), x.dtype).copy()
 
     def paired(self, X: Any, Z: Any) -> Array:
         """k(x_i, z_i), shape (n,): the diagonal of k(X, Z)."""
@@ -131,8 +133,8 @@ class Kernel(Params):
             raise ValueError(
                 f"paired needs as many rows in X as in Z, got {len(left)} and {len(right)}."
             )
-        pieces = cuts(len(left), 64)  # of small squares, as there is no reading of pairs alone
-        return np.concatenate([np.diag(self(left[s], right[s])) for s in pieces])
+        k, pieces = self.settled(left, right), cuts(len(left), 64)  # no reading is of pairs alone
+        return np.concatenate([np.diag(k(left[s], right[s])) for s in pieces])
 
     def gradient(self, X: Any, G: Any, Z: Any = None) -> Array:
         """d sum_ij G_ij k(x_i, z_j) / d parameter, in the order of `parameters()`, for G of
@@ -148,7 +150,7 @@ class Kernel(Params):
             raise ValueError(
                 f"G must be numbers of shape {(len(left), len(right))}, got {weights.dtype} of shape {weights.shape}."
             )
-        return self.dual(tile, weights)
+        return self.settled(left, right).dual(tile, weights)
 
     def dual(self, tile: Tile, G: Array) -> Array:
         """The gradient of sum(G * tile) by the parameters."""
@@ -204,7 +206,7 @@ class Kernel(Params):
         array([[1.]])
         """
         left, right = self.tables(X, Z)
-        dtype, same = left.dtype, right is left
+        dtype, same, on = left.dtype, right is left, self.settled(left, right).on
         left = left.astype(np.float64)
         right = left if same else right.astype(np.float64)
         out, centre = empty((len(left), len(right)), np.float64), centre_of(left, right)
@@ -212,7 +214,7 @@ class Kernel(Params):
         z = x if same else Sides(right, centre)
         fill(
             out,
-            lambda r, c: squares(self.on, Tile(x[r], z[c], r.start - c.start if same else None)),
+            lambda r, c: squares(on, Tile(x[r], z[c], r.start - c.start if same else None)),
             symmetric=same,
         )
         if same:
@@ -226,22 +228,41 @@ class Kernel(Params):
         return prove(self, d)
 
     @property
-    def takes_items(self) -> bool:
-        """Whether rows may be list-like items: true where every leaf says so."""
+    def inner(self) -> list[Kernel]:
+        """The kernels that this one is made of."""
         parts = [getattr(self, f.name) for f in fields(self)]  # type: ignore[arg-type]
-        inner = [
+        return [
             k for p in parts for k in (p if isinstance(p, tuple) else (p,)) if isinstance(k, Kernel)
         ]
-        return all(k.takes_items for k in inner) if inner else self.items
+
+    @property
+    def takes_items(self) -> bool:
+        """Whether rows may be list-like items: where every leaf says so, or is of some columns."""
+        from mercer.kernels.settle import takes_records
+
+        inner = self.inner
+        return all(k.takes_items for k in inner) or takes_records(self) if inner else self.items
+
+    def settled(self, *rows: Table) -> Kernel:
+        """The kernel with what is open of it, such as an alphabet, learnt from items."""
+        if not any(r.items for r in rows):
+            return self
+        from mercer.kernels.settle import settled
+
+        return settled(self, *rows)
 
     def tables(self, X: Any, Z: Any = None) -> tuple[Table, Table]:
         """Checked input; the second is the first where Z is None or X itself."""
+        from mercer.kernels.domain import check_rows
+
         left = table(X, "X", items=self.takes_items)
+        check_rows(self, left)
         if Z is None or Z is X:
             return left, left
         right = table(
             Z, "Z", items=self.takes_items, width=None if left.items else left.width
         ).in_order_of(left)
+        check_rows(self, right, "Z")
         dtype = np.result_type(left.dtype, right.dtype)
         left, right = left.astype(dtype), right.astype(dtype)
         return (left, right) if left.sparse == right.sparse else (_sparse(left), _sparse(right))
@@ -330,12 +351,16 @@ class Kernel(Params):
 
         return OnColumns(self, columns)  # type: ignore[arg-type]
 
+    def over_sets(self, how: str = "mean") -> Any:
+        """The mean, or the sum, of k over all pairs of members of two bags of items or rows."""
+        return import_module("mercer.kernels.bags").OverSets(self, how)
+
     # printing
     def __repr__(self) -> str:
         """The expression; only parameters that differ from their defaults are shown."""
         shown = [
             f"{f.name}={getattr(self, f.name)!r}"
-            for f in fields(self)  # type: ignore[arg-type]
+            for f in sorted(fields(self), key=lambda f: bool(f.kw_only))  # type: ignore[arg-type]
             if getattr(self, f.name) != f.default
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
@@ -361,17 +386,6 @@ def _sparse(t: Table) -> Table:
     from scipy.sparse import csr_array
 
     return t if t.sparse else Table(csr_array(t.data), t.columns)
-
-
-class Sides(dict[tuple[int, int], Side]):
-    """The pieces of a table as sides of tiles, each made once."""
-
-    def __init__(self, rows: Table, centre: Array | None) -> None:
-        super().__init__()
-        self.rows, self.centre = rows, centre
-
-    def __getitem__(self, piece: Any) -> Side:
-        return self.setdefault((piece.start, piece.stop), Side(self.rows[piece], self.centre))
 
 
 def empty(shape: tuple[int, int], dtype: Any) -> Array:

@@ -1,83 +1,147 @@
-"""The kernel meant by None or a name, a Gaussian scaled to the data among them; and kernels with
-all bandwidths changed by a factor."""
+"""The kernel meant by None, a name, a function or a kernel of scikit-learn's processes; and kernels
+with all bandwidths changed by a factor."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
-import numpy as np
-
-from mercer.inputs import Array, table
+from mercer.inputs import Array, Items, Table, table
 from mercer.kernels.base import Kernel
-from mercer.kernels.dot import Linear, Polynomial
+from mercer.kernels.domain import bounded, check_rows
+from mercer.kernels.functions import function_kernel
+from mercer.kernels.histograms import AdditiveChi2, Chi2
+from mercer.kernels.named import GAUSSIAN, NAMES, PARAMETERS, NamedKernel, beside
+from mercer.kernels.named import spread as spread
 from mercer.kernels.params import substitute
-from mercer.kernels.stationary import Gaussian, Laplace
-from mercer.pairs.side import square_norms
+from mercer.kernels.translated import Translation, is_process_kernel, translated
 
-NAMES = ("rbf", "linear", "poly", "laplacian")
+# what becomes a kernel when there are rows: a name with parameters, a kernel of scikit-learn's
+# processes, or a function
+KernelToBe: TypeAlias = NamedKernel | Translation | Callable[..., Any]
 
 
 def is_precomputed(kernel: object) -> bool:
     """Whether rows are those of a kernel matrix.
 
-    >>> is_precomputed("precomputed"), is_precomputed("rbf"), is_precomputed(np.ones(2))
+    >>> is_precomputed("precomputed"), is_precomputed("rbf"), is_precomputed(3)
     (True, False, False)
     """
     return isinstance(kernel, str) and kernel == "precomputed"
 
 
-def spread(X: Any, weight: Array | None = None) -> float:
-    """Half the mean squared distance between rows: the sum of the columns' variances (1 where that
-    is zero)."""
-    rows = table(X)
-    w = np.full(len(rows), 1 / len(rows)) if weight is None else weight / weight.sum()
-    with np.errstate(over="ignore"):
-        mean = w @ rows.data.astype(np.float64)
-        squares = square_norms(rows.data if rows.sparse else rows.data - mean)
-    total = float(w @ squares) - (float(mean @ mean) if rows.sparse else 0.0)
-    return total if math.isfinite(total) and total > 1e-300 else 1.0
+def is_open(kernel: object) -> bool:
+    """Whether this stands for a Gaussian whose bandwidth is scaled to the rows.
+
+    >>> is_open(None), is_open("rbf"), is_open("linear"), is_open(NamedKernel("rbf", gamma=1.0))
+    (True, True, False, False)
+    """
+    if isinstance(kernel, NamedKernel):
+        return kernel.gamma is None and kernel.name in GAUSSIAN
+    return kernel is None or (isinstance(kernel, str) and kernel in GAUSSIAN)
 
 
-def _half_distance(X: Any, weight: Array | None) -> float:
-    """The root of half the spread, in the unit of the rows: their squares may be no floating-point
-    numbers."""
-    rows = table(X)
-    values = rows.data.data if rows.sparse else rows.data
-    size = float(np.abs(values).max(initial=0))
-    if 1e-100 < size < 1e100 or size == 0:
-        return math.sqrt(spread(X, weight) / 2)
-    return size * math.sqrt(spread(rows.data / size, weight) / 2)
+def kernel_of(model: Any) -> Kernel | KernelToBe | str | None:
+    """The kernel that a model was given, together with its gamma, degree and coef0.
+
+    >>> from types import SimpleNamespace
+    >>> resolve(kernel_of(SimpleNamespace(kernel="chi2", gamma=2.0)), [[1.0]])
+    Chi2(gamma=2.0)
+    """
+    kernel = model.kernel
+    given = {n: v for n in PARAMETERS if (v := getattr(model, n, None)) is not None}
+    if given and getattr(model, "lift", None) is not None:
+        raise ValueError(
+            f"{', '.join(given)} is of kernels given by name; a lift has its own parameters, set them there."
+        )
+    if given and not (kernel is None or isinstance(kernel, str)):
+        raise ValueError(beside(kernel, given))
+    if is_process_kernel(kernel):
+        return translated(kernel)
+    if not given or is_precomputed(kernel):
+        return kernel
+    return _named("rbf" if kernel is None else kernel, **given)
+
+
+def _named(name: str, precomputed: bool = False, **parameters: Any) -> NamedKernel:
+    found = NamedKernel(name, **parameters)
+    return found if name in NAMES else _refuse(name, precomputed)
+
+
+def _refuse(kernel: object, precomputed: bool) -> Any:
+    names = ", ".join((*NAMES, "precomputed") if precomputed else NAMES)
+    raise ValueError(f"kernel must be a kernel, None or one of {names}, got {what_came(kernel)}.")
 
 
 def resolve(
-    kernel: Kernel | str | None, X: Any, weight: Array | None = None, *, given: bool = False
+    kernel: Kernel | KernelToBe | str | None,
+    X: Any,
+    weight: Array | None = None,
+    *,
+    given: bool = False,
 ) -> Kernel:
-    """The kernel itself, or the one that None ("rbf") or a name stands for, scaled to the rows X
-    and their weights.
+    """The kernel itself, or the one that None ("rbf"), a name, a function or a kernel of
+    scikit-learn's processes stands for, for the rows X and their weights.
 
     given : whether "precomputed" would do as well, for the sentence where it is none of them
 
-    >>> resolve("rbf", np.eye(2) * 2)
+    >>> resolve("rbf", [[2.0, 0.0], [0.0, 2.0]])
     Gaussian()
     """
     if isinstance(kernel, Kernel):
-        return kernel
-    if kernel is None or kernel == "rbf":
-        return Gaussian(bandwidth=_half_distance(X, weight))
-    if kernel == "linear":
-        return Linear()
-    if kernel == "poly":
-        return Polynomial(degree=3)
-    if kernel == "laplacian":
-        return Laplace(bandwidth=float(table(X).width), norm=1)
-    names = ", ".join((*NAMES, "precomputed") if given else NAMES)
-    raise ValueError(f"kernel must be a kernel, None or one of {names}, got {what_came(kernel)}.")
+        rows = Table(X) if isinstance(X, Items) else X
+        return kernel.settled(rows) if isinstance(rows, Table) else kernel
+    if kernel is None or isinstance(kernel, str):
+        kernel = _named("rbf" if kernel is None else kernel, given)
+    if isinstance(kernel, NamedKernel):
+        return kernel.at(X, weight)
+    if is_process_kernel(kernel):
+        kernel = translated(kernel)
+    if isinstance(kernel, Translation):
+        return kernel.at(table(X).width)
+    if callable(kernel) and not isinstance(kernel, type):
+        return function_kernel(kernel, table(X))
+    return _refuse(kernel, given)
+
+
+def _meant(kernel: object) -> Kernel | None:
+    """The kernel, as far as it is known without rows."""
+    name = kernel.name if isinstance(kernel, NamedKernel) else kernel
+    if isinstance(name, str):
+        return {"chi2": Chi2(), "additive_chi2": AdditiveChi2()}.get(name)
+    return kernel if isinstance(kernel, Kernel) else None
+
+
+def takes_positive(kernel: object) -> bool:
+    """Whether it is a kernel of numbers >= 0.
+
+    >>> takes_positive("chi2"), takes_positive("rbf")
+    (True, False)
+    """
+    return (found := _meant(kernel)) is not None and bounded(found)
+
+
+def check_domain(kernel: object, rows: Table) -> None:
+    """Refuse rows for which the kernel is not meant, by row and column."""
+    if (found := _meant(kernel)) is not None:
+        check_rows(found, rows)
+
+
+def check_paths(model: Any, params: dict[str, Any]) -> None:
+    """Refuse parameters of a kernel where there is none yet to have them, as in a search."""
+    kernel = params.get("kernel", getattr(model, "kernel", None))
+    inner = [name for name in params if name.startswith("kernel__")]
+    if inner and not hasattr(kernel, "set_params"):
+        raise ValueError(
+            f"{inner[0]} is a parameter of a kernel, but kernel={kernel!r} is none that has parameters; give one, as "
+            f"{type(model).__name__}(kernel=Gaussian()), or set gamma instead."
+        )
 
 
 def what_came(kernel: object) -> str:
     """In a sentence, in place of a kernel.
 
+    >>> from mercer.kernels import Gaussian
     >>> what_came(Gaussian), what_came("gauss")
     ('the class Gaussian: write Gaussian()', "'gauss'")
     """

@@ -1,4 +1,4 @@
-"""Kernels of inner products: constant, linear, polynomial, all subsets, ANOVA, arc-cosine, and a
+"""Kernels of inner products: constant, linear, cosine, polynomial, all subsets, ANOVA, arc-cosine, and a
 user's own function."""
 
 from __future__ import annotations
@@ -76,6 +76,21 @@ def _matrix(metric: Any) -> Any:
         return np.asarray(metric, dtype=np.float64)
     except (TypeError, ValueError) as e:
         raise ValueError(f"metric must be a square matrix of numbers, got {metric!r}.") from e
+
+
+@register("kernels.Cosine")
+class Cosine(Kernel):
+    """x'z / (|x| |z|), and 0 where a row is zero: that of Linear().normalized()
+
+    Examples
+    --------
+    >>> Cosine()([[3.0, 4.0], [0.0, 0.0]], [[8.0, 6.0]])
+    array([[0.96],
+           [0.  ]])
+    """
+
+    def on(self, p: Any) -> Any:
+        return p.xp.ratio(p.dot, p.xp.sqrt(p.rows.dot) * p.xp.sqrt(p.cols.dot))
 
 
 @register("kernels.Polynomial")

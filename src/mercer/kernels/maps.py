@@ -109,6 +109,8 @@ def positioned(k: Any, rows: Table) -> Any:
     """The same tree with columns given by position, for rows that then need no names."""
     if isinstance(k, tuple):
         return tuple(positioned(t, rows) for t in k)
+    if rows.items:
+        return k  # records have names for good
     if isinstance(k, OnColumns):
         at = tuple(map(rows.position, k.columns))
         return OnColumns(positioned(k.kernel, rows.pick(at)), at)

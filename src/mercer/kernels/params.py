@@ -32,6 +32,7 @@ class Params:
     static: ClassVar[
         tuple[str, ...]
     ] = ()  # numbers that choose the formula: not differentiated, not traced
+    most: ClassVar[dict[str, float]] = {}  # of continuous parameters that end somewhere
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep`, those of the kernels inside too, as
@@ -134,3 +135,17 @@ def substitute(k: Any, f: Callable[[str, float], Any], path: str = "") -> Any:
         v, inner = getattr(k, field.name), f"{path}__{field.name}" if path else field.name
         setattr(copy, field.name, v if field.name in k.static else substitute(v, f, inner))
     return copy
+
+
+def limits(k: Any, path: str = "") -> dict[str, float]:
+    """The largest values of the continuous parameters that end somewhere, by path."""
+    if isinstance(k, tuple):
+        return {p: v for i, t in enumerate(k) for p, v in limits(t, f"{path}__{i}").items()}
+    if not isinstance(k, Params):
+        return {}
+    out: dict[str, float] = {}
+    for field in fields(k):  # type: ignore[arg-type]
+        inner = f"{path}__{field.name}" if path else field.name
+        out |= {inner: k.most[field.name]} if field.name in k.most else {}
+        out |= limits(getattr(k, field.name), inner)
+    return out

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 
-from mercer.kernels import algebra, dot, maps, stationary
+from mercer.kernels import algebra, bags, dot, histograms, maps, stationary
 from mercer.kernels.base import Kernel
 
 
@@ -125,6 +125,13 @@ def _mapped(k: Kernel, d: int | None) -> Proof:
     )
 
 
+def _over_sets(k: Kernel, d: int | None) -> Proof:
+    assert isinstance(k, bags.OverSets)
+    inner = prove(k.kernel, None)  # of the members' columns
+    rule = f"its features are the {k.how} over a bag of the features of its members"
+    return Proof(repr(k), rule, inner.holds, (inner,), inner.condition)
+
+
 def _sinc(k: Kernel, d: int | None) -> Proof:
     if d is None:
         rule = (
@@ -142,10 +149,13 @@ def _sinc(k: Kernel, d: int | None) -> Proof:
 _LEAVES: dict[type[Kernel], str] = {
     dot.Constant: "1 is the inner product of the feature 1",
     dot.Linear: "x'z is the inner product of the features x",
+    dot.Cosine: "x'z / (|x| |z|) is the inner product of the features x / |x|, and of 0 where x = 0",
     dot.Polynomial: "a power of bias + x'z with bias >= 0: sums and products of kernels; its features are monomials",
     dot.AllSubsets: "its features are the products of all subsets of columns",
     dot.Anova: "its features are the products of `order` distinct columns",
     dot.ArcCosine: "an expectation over w ~ N(0, I) of products of units of w'x and w'z",
+    histograms.AdditiveChi2: "on rows >= 0 each column is sqrt(xz) / cosh(log(x/z) / 2), whose spectral measure is 1 / cosh(pi w)",
+    histograms.Chi2: "Schoenberg: on rows >= 0 the sum is |phi(x) - phi(z)|^2 of the features phi of AdditiveChi2",
     stationary.Gaussian: "Bochner: its spectral measure is a normal law",
     stationary.Matern: "Bochner: its spectral measure is a multivariate t law",
     stationary.Cauchy: "a mixture of Gaussians of exponentially distributed precision",
@@ -202,3 +212,4 @@ register(algebra.Scale, _scaled)
 register(algebra.OnColumns, _on_columns)
 register(algebra.Warped, _warped)
 register(maps.Mapped, _mapped)
+register(bags.OverSets, _over_sets)

@@ -12,6 +12,7 @@ import numpy as np
 from mercer.inputs import Array, Table, table
 from mercer.invariants import Floats, Samples
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import OutsideError
 from mercer.kernels.dot import Callable as KernelFunction
 from mercer.store import register
 
@@ -119,7 +120,11 @@ Found = tuple[
 
 def _lowest(k: Kernel, P: Table) -> Found | None:
     with np.errstate(all="ignore"):
-        K = np.asarray(k(P), dtype=np.float64)
+        try:
+            K = np.asarray(k(P), dtype=np.float64)
+        except OutsideError:  # of a kernel of numbers >= 0
+            P = Table(np.abs(P.data), P.columns)
+            K = np.asarray(k(P), dtype=np.float64)
     if not np.isfinite(K).all():
         return None
     values, vectors = np.linalg.eigh((K + K.T) / 2)

@@ -49,6 +49,7 @@ class RKHSFunction:
         object.__setattr__(
             self, "points", table(self.points, "points", items=self.kernel.takes_items)
         )
+        object.__setattr__(self, "kernel", self.kernel.settled(self.points))
         object.__setattr__(self, "weights", np.asarray(self.weights, dtype=np.float64).ravel())
         if len(self.weights) != len(self.points):
             raise ValueError(

@@ -1,14 +1,16 @@
 """Feature maps: explicit ones, random ones, and the table that turns a kernel into one."""
 
 from mercer.lifts.algebra import Concatenate, Scaled, Tensor
+from mercer.lifts.bags import OverSetsLift
 from mercer.lifts.base import Lift
 from mercer.lifts.certificate import Certificate
 from mercer.lifts.chain import Chain
-from mercer.lifts.columnwise import Basis, Jumps, Splines
+from mercer.lifts.columnwise import Basis, Jumps
 from mercer.lifts.fourier import RandomFourier
 from mercer.lifts.gaussian import Hermite, Taylor
 from mercer.lifts.grid import Grid
 from mercer.lifts.hashed import HashedFeatures
+from mercer.lifts.homogeneous import AdditiveChi2Features, Chi2Features
 from mercer.lifts.kernel import KernelLift
 from mercer.lifts.leaves import Leaves
 from mercer.lifts.maclaurin import Maclaurin
@@ -26,6 +28,8 @@ from mercer.lifts.polynomial import Interactions, Monomials, Subsets
 from mercer.lifts.projections import GaussianProjection, SparseProjection
 from mercer.lifts.sink import KitchenSink
 from mercer.lifts.sketches import ArcCosineFeatures, PositiveFeatures, SketchedTensor, TensorSketch
+from mercer.lifts.splines import Splines
+from mercer.lifts.strings import StringFeatures
 from mercer.lifts.structure import (
     Identity,
     MappedLift,
@@ -38,11 +42,13 @@ from mercer.lifts.structure import (
 from mercer.text.ngrams import NGrams
 
 __all__ = [
+    "AdditiveChi2Features",
     "ArcCosineFeatures",
     "Ball",
     "Basis",
     "Certificate",
     "Chain",
+    "Chi2Features",
     "Concatenate",
     "Everything",
     "GaussianProjection",
@@ -65,6 +71,7 @@ __all__ = [
     "Nothing",
     "Nystrom",
     "OnColumnsLift",
+    "OverSetsLift",
     "One",
     "Parabolic",
     "PositiveFeatures",
@@ -73,6 +80,7 @@ __all__ = [
     "SketchedTensor",
     "SparseProjection",
     "Splines",
+    "StringFeatures",
     "Subsets",
     "Taylor",
     "Tensor",

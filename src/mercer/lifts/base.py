@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.inputs import Array, Matrix, Table, validate_data
 from mercer.invariants import Is, Labels, Text, Whole
+from mercer.kernels.defaults import check_paths, takes_positive
 from mercer.ops.philox import Stream
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts, settle_allocator
@@ -77,6 +78,11 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self._map(self._check(X, reset=False))
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, those of the kernel by path, as `kernel__bandwidth`."""
+        check_paths(self, params)
+        return super().set_params(**params)
+
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """A name for every feature, made of the names of the columns."""
         check_is_fitted(self, "n_features_in_")
@@ -105,8 +111,19 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
             return self._accept(X, reset=reset)
         sparse = "csr" if self.sparse else False
         return validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C"
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            accept_sparse=sparse,
+            order="C",
+            ensure_all_finite=self._finite,
         )
+
+    @property
+    def _finite(self) -> bool | str:
+        """What scikit-learn is told of NaN: none, but for maps that have an answer to it."""
+        return True
 
     def _accept(self, X: Table, *, reset: bool) -> Matrix:
         """Rows that an estimator, or another map, has checked already; only they can bring
@@ -139,6 +156,7 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.sparse
+        tags.input_tags.positive_only = takes_positive(getattr(self, "kernel", None))
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -25,7 +25,6 @@ from mercer.lifts.hashed import MAX_DENSE_FEATURES, HashedFeatures
 from mercer.lifts.polynomial import Monomials, Products, Subsets
 from mercer.lifts.projections import GaussianProjection, Projection
 from mercer.ops.monomials import Program, expand
-from mercer.ops.monomials_csr import expand_csr
 from mercer.ops.projections import Hashed
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
@@ -188,8 +187,7 @@ class Fused(Lift):
             self.projection_.projection_.add(V, start, out)
 
     def _add_csr(self, X: Matrix, out: Array) -> None:
-        phi, A = self.lift_, self.projection_.projection_
-        F = expand_csr(phi.program_, X, phi.weights_)[:, phi.start_ :]
+        F, A = self.lift_.transform(Table(X)), self.projection_.projection_
         if isinstance(A, Hashed):
             A.add_csr(F, out)
             return
@@ -204,6 +202,8 @@ def runs(phi: Products, X: Array) -> Iterator[tuple[int, Array]]:
     program, n = phi.program_, phi.program_.degree
     below = _below(program)
     F = expand(_lower(program), X) if n else np.ones((len(X), 1), X.dtype)
+    if phi.constant_:
+        yield 0, F[:, :1] * X.dtype.type(1 if phi.weights_ is None else phi.weights_[0])
     yield from _pieces(phi, 0, F[:, :below])
     for a in range(program.d if n > 1 else 0):
         first, last, source = program.first[n, a], program.first[n, a + 1], program.parent[n, a]
@@ -220,7 +220,7 @@ def _pieces(phi: Products, at: int, V: Array) -> Iterator[tuple[int, Array]]:
     for piece in cuts(V.shape[1], PIECE_PRODUCTS):
         here = slice(at + phi.start_ + piece.start, at + phi.start_ + piece.stop)
         yield (
-            at + piece.start,
+            phi.constant_ + at + piece.start,
             V[:, piece]
             if phi.weights_ is None
             else V[:, piece] * phi.weights_[here].astype(V.dtype),

@@ -1,5 +1,5 @@
-"""Expansions of single columns: functions of them, jumps at thresholds, splines between knots; and
-columns as users name them."""
+"""Expansions of single columns: functions of them and jumps at thresholds; and columns as users name
+them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.preprocessing import SplineTransformer
 from sklearn.utils.validation import _check_feature_names_in
 
 from mercer.inputs import Array
-from mercer.invariants import By, Each, Floats, Is, Said, Text, Whole
+from mercer.invariants import By, Each, Floats, Said, Text, Whole
 from mercer.kernels import Linear
 from mercer.kernels.base import whole
 from mercer.kernels.params import plain
@@ -281,104 +280,4 @@ def _numbers(a: Any) -> Array:
     out = np.ravel(np.asarray(a, np.float64))
     if not np.isfinite(out).all():
         raise ValueError(f"thresholds must be finite numbers, got {a!r}.")
-    return out
-
-
-@register("lifts.Splines")
-class Splines(Lift):
-    """B-splines of each column: a basis of piecewise polynomials that are smooth at the knots.
-
-    scikit-learn's `SplineTransformer` inside; a column that is constant in the rows gets knots
-    around its value.
-
-    Parameters
-    ----------
-    n_knots : int, default=5
-        The number of knots, those at both ends included: n_knots + degree - 1 splines a column.
-    degree : int, default=3
-        Of the polynomials.
-    knots : {"uniform", "quantile"} or array-like of shape (m,) or (m, d), default="uniform"
-        Ascending numbers are for every column, or one list a column; n_knots is then not used.
-    extrapolation : str, default="constant"
-        As in `SplineTransformer`.
-    include_bias : bool, default=True
-        Whether to keep the last spline of each column, which is 1 minus the others.
-
-    Examples
-    --------
-    >>> phi = Splines(n_knots=3, degree=1).fit([[0.0], [2.0]])
-    >>> phi.transform([[0.5]]), list(phi.get_feature_names_out())
-    (array([[0.5, 0.5, 0. ]]), ['spline0(x0)', 'spline1(x0)', 'spline2(x0)'])
-    """
-
-    must = dict(
-        splines_=Is(
-            "SplineTransformer", n_features_in_="n_features_in_", n_features_out_="n_features_out_"
-        )
-    )
-
-    def __init__(
-        self,
-        n_knots: int = 5,
-        degree: int = 3,
-        knots: Any = "uniform",
-        extrapolation: str = "constant",
-        include_bias: bool = True,
-    ) -> None:
-        self.n_knots = n_knots
-        self.degree = degree
-        self.knots = knots
-        self.extrapolation = extrapolation
-        self.include_bias = include_bias
-
-    def _learn(self, X: Array) -> None:
-        knots, degree = self._knots(X), whole(plain(self.degree), "degree")
-        options = {"extrapolation": self.extrapolation, "include_bias": self.include_bias}
-        self.splines_ = SplineTransformer(degree=degree, knots=knots, **options).fit(
-            knots
-        )  # the knots alone decide
-        self.n_features_out_ = int(self.splines_.n_features_out_)
-        self.kernel_ = Linear().warped(self._map)
-
-    def _knots(self, X: Array) -> Array:
-        """(n_knots, d), in ascending order."""
-        if not isinstance(self.knots, str):
-            return _ascending(self.knots, X.shape[1])
-        at = np.linspace(0, 1, whole(plain(self.n_knots), "n_knots", least=2))[:, None]
-        low, high = X.min(0).astype(np.float64), X.max(0).astype(np.float64)
-        room = np.where(high > low, 0.0, np.maximum(1.0, np.abs(low)) / 2)
-        if self.knots == "uniform":
-            return (low - room) * (1 - at) + (high + room) * at
-        if self.knots == "quantile":
-            return np.quantile(X, at.ravel(), axis=0).astype(np.float64) + room * (2 * at - 1)
-        raise ValueError(f'knots must be "uniform", "quantile" or numbers, got {self.knots!r}.')
-
-    def _map(self, X: Array) -> Array:
-        return self.splines_.transform(X)
-
-    def _names(self, inputs: list[str]) -> list[str]:
-        each = self.n_features_out_ // self.n_features_in_
-        return unique([f"spline{k}({name})" for name in inputs for k in range(each)])
-
-
-def _ascending(knots: Any, d: int) -> Array:
-    """Given knots, (m, d)."""
-    try:
-        out = np.asarray(knots, np.float64)
-    except (TypeError, ValueError):
-        out = np.empty(0)
-    out = np.repeat(out[:, None], d, axis=1) if out.ndim == 1 else out
-    if (
-        out.ndim != 2
-        or len(out) < 2
-        or not np.isfinite(out).all()
-        or not (np.diff(out, axis=0) > 0).all()
-    ):
-        raise ValueError(
-            f"knots must be two or more ascending finite numbers, (m,) or (m, {d}), got shape {np.shape(out)}."
-        )
-    if out.shape[1] != d:
-        raise ValueError(
-            f"knots has {out.shape[1]} columns, but X has {d}; give one list of knots a column, or one for all."
-        )
     return out

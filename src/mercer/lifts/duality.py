@@ -12,11 +12,15 @@ import numpy as np
 from mercer import methods
 from mercer.inputs import Matrix, Table
 from mercer.kernels import (
+    AdditiveChi2,
     AllSubsets,
     Anova,
     ArcCosine,
+    Chi2,
     Constant,
+    Cosine,
     Exp,
+    Gaussian,
     Kernel,
     Linear,
     Mapped,
@@ -34,6 +38,12 @@ from mercer.kernels import (
 from mercer.lifts.algebra import Concatenate, Scaled, Tensor
 from mercer.lifts.base import Lift
 from mercer.lifts.fourier import RandomFourier
+from mercer.lifts.homogeneous import (
+    EXACT_EPS,
+    PROJECTED_EPS,
+    AdditiveChi2Features,
+    Chi2Features,
+)
 from mercer.lifts.maclaurin import Maclaurin
 from mercer.lifts.nystrom import Nystrom
 from mercer.lifts.polynomial import Interactions, Monomials, Subsets
@@ -50,9 +60,12 @@ from mercer.lifts.structure import (
     WeightedLift,
 )
 from mercer.lifts.widths import as_polynomial, expanded, factors, power_sum, width, width_by_rule
-from mercer.pairs.linear import mapped_rows
+from mercer.pairs.linear import mapped, mapped_rows
 from mercer.pairs.side import square_norms
-from mercer.pairs.tile import mapped
+
+
+class NoFeatureMapError(ValueError):
+    """Of a kernel, or a part of one, that no rule takes: a function, or a class of one's own."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +92,22 @@ def build(k: Kernel, b: Budget) -> Lift:
         return Nystrom(
             k, b.method.n_landmarks or _needed(k, b), landmarks=b.method.select, random_state=b.seed
         )
-    few = width(k, b.X)
-    if few is not None and few <= (b.size or EXACT_LIMIT) and not _meant_for(b.method, k):
+    if has_few(k, b):
         return exact(k, b)
+    few = width(k, b.X)
     if isinstance(b.method, methods.Exact):
         found = "no finite feature map" if few is None else f"{few:,} features"
         raise ValueError(f"{k!r} has {found}; give n_features, or another method.")
     if spectrum(k) is not None:
         return _fourier(k, b)
     return by_structure(k, b)
+
+
+def has_few(k: Kernel, b: Budget) -> bool:
+    """Whether the kernel's own features are within the budget, and no others are asked for."""
+    few = width(k, b.X)
+    asked = isinstance(b.method, methods.Landmarks) or _meant_for(b.method, k)
+    return few is not None and few <= (b.size or EXACT_LIMIT) and not asked
 
 
 def _meant_for(method: methods.Method, k: Kernel) -> bool:
@@ -109,7 +129,7 @@ def _needed(k: Kernel, b: Budget) -> int:
     return b.size
 
 
-def _fourier(k: Kernel, b: Budget) -> Lift:
+def _fourier(k: Kernel, b: Budget) -> RandomFourier:
     m = b.method if isinstance(b.method, methods.Fourier) else methods.Fourier()
     size = m.n_features or _needed(k, b)
     even = max(2, size - size % 2) if m.form == "pairs" else size
@@ -126,6 +146,10 @@ def exact(k: Kernel, b: Budget) -> Lift:
             return One()
         case Linear(metric=A):
             return Identity(A)
+        case Cosine():
+            return NormalizedLift(Identity())
+        case AdditiveChi2():
+            return AdditiveChi2Features(EXACT_EPS)
         case Power(degree=0) | Polynomial(degree=0):
             return One()
         case Polynomial(degree=p, bias=c):
@@ -168,8 +192,8 @@ def around(k: Kernel, b: Budget, inner: Any) -> Lift:
             return WarpedLift(inner(t, replace(b, X=mapped(b.X, f))), f)
         case Mapped(kernel=t, matrix=S):
             return MappedLift(inner(t, replace(b, X=mapped_rows(b.X, S))), S)
-    raise ValueError(
-        f"no feature map is known for {k!r}; use method=Landmarks(n), which serves any kernel."
+    raise NoFeatureMapError(
+        f"no feature map is known for {k!r}; use Landmarks(n), which serves any kernel, as method= or via=."
     )
 
 
@@ -190,11 +214,24 @@ def by_structure(k: Kernel, b: Budget) -> Lift:
             return Maclaurin(k, _needed(k, b), random_state=b.seed)
         case Exp(kernel=t):
             return build(power_sum(t, _exp_coefficients(t, b.X)), b)
-        case Linear() | Anova() | AllSubsets():
+        case AdditiveChi2() if _needed(k, b) >= 3 * b.X.width:
+            return AdditiveChi2Features(n_samples=(_needed(k, b) // b.X.width - 1) // 2)
+        case AdditiveChi2():
+            few = AdditiveChi2Features(PROJECTED_EPS)
+            return few >> SparseProjection(_needed(k, b), s=1, random_state=b.seed)
+        case Chi2(gamma=g):
+            return _chi2(g, _fourier(Gaussian.of(gamma=g), b))
+        case Linear() | Cosine() | Anova() | AllSubsets():
             return exact(k, b) >> SparseProjection(_needed(k, b), s=1, random_state=b.seed)
         case ArcCosine(order=n):
             return ArcCosineFeatures(n, _needed(k, b), random_state=b.seed)
     return around(k, b, build)
+
+
+def _chi2(gamma: float, of: RandomFourier) -> Lift:
+    """The features of a Gaussian kernel of additive features."""
+    options = {name: getattr(of, name) for name in ("form", "frequencies", "random_state")}
+    return Chi2Features(gamma, of.n_features, **options)
 
 
 def _product(ts: tuple[Kernel, ...], b: Budget) -> Lift:

@@ -12,7 +12,8 @@ from mercer.bounds import fourier_features
 from mercer.inputs import Array, Matrix
 from mercer.invariants import Is, Text
 from mercer.kernels import Kernel, positioned
-from mercer.kernels.defaults import resolve
+from mercer.kernels.defaults import kernel_of, resolve
+from mercer.kernels.named import Gamma
 from mercer.lifts.base import Lift, by_rows, stream_of
 from mercer.lifts.spectral import SpectralMeasure, back, spectrum
 from mercer.ops.fastfood import Fastfood
@@ -44,6 +45,8 @@ class RandomFourier(Lift):
         A stationary kernel or a product of such; None is a Gaussian scaled to the data.
     n_features : int, default=256
         The number D of features, even with form="pairs".
+    gamma : float or {"scale", "auto"}, default=None
+        Of a kernel given by name, as in `KernelRidge`.
     form : {"pairs", "shift"}, default="pairs"
         "pairs" has an exact diagonal and less error.
     frequencies : str, default="auto"
@@ -75,6 +78,7 @@ class RandomFourier(Lift):
     """
 
     sparse: ClassVar[bool] = True
+    gamma: Gamma = None  # as in files of before there was one
 
     must = dict(
         spectrum_=Is("SpectralMeasure"),
@@ -99,6 +103,7 @@ class RandomFourier(Lift):
         kernel: Kernel | str | None = None,
         n_features: int = 256,
         *,
+        gamma: Gamma = None,
         form: str = "pairs",
         frequencies: str = "auto",
         eps: float | None = None,
@@ -106,6 +111,7 @@ class RandomFourier(Lift):
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
+        self.gamma = gamma
         self.n_features = n_features
         self.form = form
         self.frequencies = frequencies
@@ -115,7 +121,7 @@ class RandomFourier(Lift):
 
     def _learn(self, X: Matrix) -> None:
         _check_settings(self.n_features, self.form, self.frequencies)
-        self.kernel_ = positioned(resolve(self.kernel, X), self._table(X))
+        self.kernel_ = positioned(resolve(kernel_of(self), X), self._table(X))
         self.spectrum_ = _spectrum_of(self.kernel_)
         self.stream_: Stream = stream_of(self.random_state)
         self.n_features_out_ = (

@@ -22,8 +22,8 @@ from mercer.kernels.base import positives, whole
 from mercer.kernels.defaults import resolve
 from mercer.kernels.params import plain
 from mercer.lifts.base import Lift, by_rows
-from mercer.lifts.polynomial import Products, ends, inverse_factorials
-from mercer.ops.monomials import exponents, plan
+from mercer.lifts.polynomial import Products
+from mercer.ops.monomials import ends, exponents, inverse_factorials, plan
 from mercer.pairs.side import per_column, square, square_norms
 from mercer.store import register
 

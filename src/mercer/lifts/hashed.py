@@ -20,7 +20,7 @@ from mercer.lifts.projections import Projection, dense_product, hashed, sparse_p
 from mercer.ops.projections import Hashed
 from mercer.store import register
 from mercer.text.frames import category_columns, frame_of, of_frame
-from mercer.text.items import item_rows, of_items
+from mercer.text.items import item_rows, of_items, refuse_ragged
 from mercer.text.named import ANY_WIDTH, NamedRows, Places
 from mercer.text.names import MEMORY, Collisions, ColumnNames
 
@@ -194,6 +194,7 @@ class HashedFeatures(Projection):
         rows = self._frame(X, crosses, reset=reset) if rows is None else rows
         if rows is None:
             self._refuse_numbers(crosses, reset=reset)
+            refuse_ragged(X)
             return super()._check(X, reset=reset)
         return rows.crossed(crosses) if isinstance(rows, NamedRows) else rows
 

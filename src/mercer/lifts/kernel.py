@@ -11,15 +11,17 @@ import numpy as np
 from mercer import bounds, methods
 from mercer.inputs import Matrix, Table
 from mercer.invariants import Is
-from mercer.kernels import Sum, positioned
-from mercer.kernels.defaults import resolve
+from mercer.kernels import Kernel, Sum, positioned
+from mercer.kernels.defaults import kernel_of, resolve
+from mercer.kernels.named import Gamma
 from mercer.lifts.algebra import Concatenate
 from mercer.lifts.base import Lift, Seed, seed_of
 from mercer.lifts.certificate import SAMPLED_PAIRS, Certificate, certify, draw_pairs, errors, order
-from mercer.lifts.duality import EXACT_LIMIT, Budget, build, probe
+from mercer.lifts.duality import EXACT_LIMIT, Budget, build, has_few, probe
 from mercer.lifts.fourier import MAX_PROMISED_FEATURES
 from mercer.lifts.spectral import spectrum
-from mercer.lifts.widths import width
+from mercer.lifts.widths import default_features, width
+from mercer.listed import listed
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -37,8 +39,11 @@ class KernelLift(Lift):
     kernel : Kernel or str, default=None
         The kernel; None is a Gaussian scaled to the data.
     n_features : int, or list of int, default=None
-        How many features at most; for a sum also a list, one number a term. None: exact, if
-        that is small.
+        How many features at most; for a sum also a list, one number a term. None: all there
+        are, up to 10,000; of kernels with more, four times the rows of `fit`, from 256 to
+        2,048.
+    gamma : float or {"scale", "auto"}, default=None
+        Of a kernel given by name, as in `KernelRidge`.
     eps : float, default=None
         Instead of n_features: so many that with probability 1 - delta no pair of the rows of
         `fit` is off by more than eps (stationary kernels: iid frequencies, Hoeffding's bound;
@@ -70,6 +75,7 @@ class KernelLift(Lift):
     """
 
     sparse: ClassVar[bool] = True
+    gamma: Gamma = None  # as in files of before there was one
 
     must = dict(map_=Is("Lift", n_features_in_="n_features_in_", n_features_out_="n_features_out_"))
 
@@ -78,20 +84,30 @@ class KernelLift(Lift):
         kernel: Any = None,
         n_features: Any = None,
         *,
+        gamma: Gamma = None,
         eps: float | None = None,
         delta: float = 0.01,
         method: Any = "auto",
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
+        self.gamma = gamma
         self.n_features = n_features
         self.eps = eps
         self.delta = delta
         self.method = method
         self.random_state = random_state
 
+    def _check(self, X: Any, *, reset: bool) -> Matrix:
+        items = isinstance(self.kernel, Kernel) and self.kernel.takes_items
+        if items and not isinstance(X, Table) and listed(X) is not None:
+            raise ValueError(
+                f"{self.kernel!r} has no feature map of items other than by landmarks; use Nystrom(kernel, n_landmarks)."
+            )
+        return super()._check(X, reset=reset)
+
     def _learn(self, X: Matrix) -> None:
-        self.kernel_ = positioned(resolve(self.kernel, X), self._table(X))
+        self.kernel_ = positioned(resolve(kernel_of(self), X), self._table(X))
         b = Budget(probe(X), None, methods.named(self.method), seed_of(self.random_state))
         self.certificate_: Certificate | None = None
         self.plan_: Plan | None = None
@@ -100,9 +116,10 @@ class KernelLift(Lift):
         elif isinstance(self.n_features, Sequence):
             self.map_ = self._split(b).fit(X)
         else:
-            self.map_ = build(
-                self.kernel_, b.of(None if self.n_features is None else _whole(self.n_features))
-            ).fit(X)
+            size = self.n_features
+            few = size is None and has_few(self.kernel_, b)
+            given = None if few else default_features(X.shape[0]) if size is None else _whole(size)
+            self.map_ = build(self.kernel_, b.of(given)).fit(X)
         self.n_features_out_ = self.map_.n_features_out_
 
     def _promised(self, b: Budget, X: Matrix) -> Lift:

@@ -9,13 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import solve_triangular
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.inputs import Array, Matrix, Table, table
+from mercer.inputs import Array, Matrix, Table, sample_weights, table
 from mercer.invariants import Floats, Ints, Samples
 from mercer.kernels import Gaussian, Kernel, positioned
 from mercer.kernels.base import whole
-from mercer.kernels.defaults import is_precomputed, resolve
+from mercer.kernels.defaults import check_domain, is_open, is_precomputed, kernel_of, resolve
+from mercer.kernels.named import Gamma
 from mercer.lifts.base import Lift, Seed, by_rows, stream_of
 from mercer.lifts.landmarks import CHOICES, all_rows, in_float64, independent, means, pivoted
 from mercer.operators import KernelOperator, Operator
@@ -58,6 +59,8 @@ class Nystrom(Lift):
         of rows; the smallest error for smooth kernels of numbers), or an array of points.
     random_state : int, RandomState, Generator or None, default=None
         The seed of the choice.
+    gamma, degree, coef0 : float, default=None
+        Of a kernel given by name, as in `KernelRidge`.
 
     Attributes
     ----------
@@ -83,6 +86,9 @@ class Nystrom(Lift):
     """
 
     sparse: ClassVar[bool] = True
+    gamma: Gamma = None  # as in files of before there were these
+    degree: int | None = None
+    coef0: float | None = None
 
     must = dict(
         landmarks_=Samples("n_features_out_", "n_features_in_") | None,
@@ -103,8 +109,15 @@ class Nystrom(Lift):
         n_landmarks: int = 100,
         landmarks: Any = "rpcholesky",
         random_state: Seed = None,
+        *,
+        gamma: Gamma = None,
+        degree: int | None = None,
+        coef0: float | None = None,
     ) -> None:
         self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
         self.random_state = random_state
@@ -113,7 +126,7 @@ class Nystrom(Lift):
         """Choose the landmarks, rows in proportion to their weights, and factor their matrix."""
         rows = self._rows(X, reset=True)
         weight = self._weight(rows, sample_weight)
-        self.kernel_ = "precomputed" if self._pairwise else _resolved(self.kernel, rows, weight)
+        self.kernel_ = "precomputed" if self._pairwise else _resolved(kernel_of(self), rows, weight)
         with single_blas():  # the same bits whatever the number of threads
             self._factor(*self._choose(rows, weight), cut=MIN_RESIDUAL[rows.dtype])
         return self
@@ -170,7 +183,9 @@ class Nystrom(Lift):
             raise ValueError(
                 f"X must be a square Gram matrix with kernel='precomputed', got shape {data.shape}."
             )
-        return self._table(data)
+        rows = self._table(data)
+        check_domain(self.kernel, rows)
+        return rows
 
     def _weight(self, rows: Table, sample_weight: Any) -> Array:
         if sample_weight is None:
@@ -180,7 +195,7 @@ class Nystrom(Lift):
                 "sample_weight is zero for every row; give some row a positive weight."
             )
         X = np.empty((len(rows), 1)) if rows.items else rows.data
-        return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return sample_weights(sample_weight, X)
 
     def _choose(self, rows: Table, weight: Array) -> tuple[Table, Array | None, Array, Factor]:
         """The landmarks as a table, the rows they are, their kernel matrix in float64, and what
@@ -262,7 +277,7 @@ class Nystrom(Lift):
 
 def _resolved(kernel: Any, rows: Table, weight: Array) -> Kernel:
     """The kernel meant; one scaled to the rows sees each as often as its weight says."""
-    if (kernel is None or kernel == "rbf") and (weight != 1).any():
+    if is_open(kernel) and (weight != 1).any():
         centre = weight @ rows.data / weight.sum()
         moved = rows.data if rows.sparse else rows.data - centre
         spread = weight @ square_norms(moved) / weight.sum() - (

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import factorial, poch
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Matrix
 from mercer.invariants import Each, Floats, Is, Whole
@@ -22,19 +23,30 @@ from mercer.kernels.params import plain
 from mercer.lifts.algebra import unique
 from mercer.lifts.base import Lift
 from mercer.lifts.columnwise import position, positions
-from mercer.ops.monomials import Program, expand, plan
+from mercer.ops.monomials import (
+    Program,
+    degrees,
+    ends,
+    expand,
+    exponents,
+    inverse_factorials,
+    plan,
+    words_of,
+)
 from mercer.ops.monomials_csr import expand_csr
 from mercer.store import register
 
 
 @register("lifts.Products")
 class Products(Lift):
-    """Monomials of a plan from number `start_` on, dense of dense rows and CSR of CSR rows."""
+    """Monomials of a plan from number `start_` on, before them the constant where `constant_` says
+    so; dense of dense rows and CSR of CSR rows."""
 
     sparse: ClassVar[bool] = True
     program_: Program
     start_: int
     weights_: Array | None
+    constant_: bool = False  # as files of before have it
 
     must = dict(
         program_=Is("Program", d="n_features_in_"),
@@ -43,16 +55,24 @@ class Products(Lift):
     )
 
     def _laws(self) -> str | None:
-        D = self.program_.D - self.start_
-        return (
-            None
-            if self.n_features_out_ == D
-            else f"has {D} products for {self.n_features_out_} features"
-        )
+        D = self.program_.D - self.start_ + self.constant_
+        if self.n_features_out_ != D:
+            return f"has {D} products for {self.n_features_out_} features"
+        if self.constant_ and (self.program_.skip or not self.start_):
+            return "has a constant of its own beside that of its plan"
+        return None
 
-    def _take(self, program: Program, start: int = 0, weights: Array | None = None) -> None:
+    def _take(
+        self,
+        program: Program,
+        start: int = 0,
+        weights: Array | None = None,
+        *,
+        constant: bool = False,
+    ) -> None:
         self.program_, self.start_, self.weights_ = program, start, weights
-        self.n_features_out_ = program.D - start
+        self.constant_ = constant
+        self.n_features_out_ = program.D - start + constant
         if not self.n_features_out_:
             raise ValueError(
                 f"{type(self).__name__} has no feature left; raise the degree or include the bias."
@@ -60,59 +80,28 @@ class Products(Lift):
 
     def _map(self, X: Matrix) -> Matrix:
         F = (expand_csr if sp.issparse(X) else expand)(self.program_, X, self.weights_)
-        return F[:, self.start_ :] if self.start_ else F
+        if self.constant_ and sp.issparse(F):
+            return type(F)(sp.hstack([F[:, :1], F[:, self.start_ :]], format="csr"))
+        if self.constant_:
+            F[:, self.start_ - 1] = F[:, 0]  # in the place of the last that is left out
+        first = self.start_ - self.constant_
+        return F[:, first:] if first else F
 
     def _names(self, inputs: list[str]) -> list[str]:
-        words = words_of(self.program_)[self.program_.skip + self.start_ :]
+        words = kept_words(self)
         return unique([monomial([inputs[j] for j in word]) for word in words])
 
 
-def ends(program: Program) -> list[int]:
-    """Where the monomials of degree 0, 1, ... begin, and where the last of them end."""
-    return [
-        0,
-        *([1] if program.degree else []),
-        *program.first[2:, 0].tolist(),
-        program.D + program.skip,
-    ]
+def kept_words(phi: Products) -> list[tuple[int, ...]]:
+    """The columns of every feature."""
+    words = words_of(phi.program_)
+    return words[: int(phi.constant_)] + words[phi.program_.skip + phi.start_ :]
 
 
-def degrees(program: Program) -> Array:
-    """The degree of every monomial, the constant included."""
-    return np.repeat(np.arange(program.degree + 1), np.diff(ends(program)))
-
-
-def inverse_factorials(program: Program) -> Array:
-    """prod_j 1 / a_j! of every monomial, the constant included.
-
-    A monomial is its leading column times its parent; where the parent leads with the same column,
-    the run grows by one.
-    """
-    size = program.D + program.skip
-    w, run = np.ones(size), np.ones(size)
-    for k in range(2, program.degree + 1):
-        for start, stop, source, others in zip(
-            program.first[k, :-1],
-            program.first[k, 1:],
-            program.parent[k],
-            program.first[k - 1, 1:],
-            strict=True,
-        ):
-            same = max(0, others - source)
-            run[start : start + same] += run[source : source + same]
-            w[start:stop] = w[source : source + stop - start] / run[start:stop]
-    return w
-
-
-def words_of(program: Program) -> list[tuple[int, ...]]:
-    """The columns of every monomial, the constant included."""
-    words: list[tuple[int, ...]] = [()]
-    for k in range(1, program.degree + 1):
-        top = len(words)
-        words += [
-            (a, *word) for a in range(program.d) for word in words[program.parent[k, a] : top]
-        ]
-    return words
+def kept_weights(phi: Products) -> Array | None:
+    """The weight of every feature."""
+    w = phi.weights_
+    return None if w is None else np.concatenate([w[: int(phi.constant_)], w[phi.start_ :]])
 
 
 def monomial(names: Sequence[str]) -> str:
@@ -132,7 +121,9 @@ MAX_SUBSETS = 1 << 20  # subsets: more are not meant to be written down
 class Monomials(Products):
     """prod_j x_j^a_j for every a with sum_j a_j <= degree.
 
-    In the order of scikit-learn's `PolynomialFeatures`.
+    In the order of scikit-learn's `PolynomialFeatures`: by degree, then by columns, x0^2 before
+    x0*x1 before x1^2; with equal `degree`, `interaction_only` and `include_bias` the same
+    columns.
 
     With `weights="kernel"` they are the features of (bias + x'z)^degree: each of degree k is
     multiplied by sqrt(n! / ((n-k)! prod_j a_j!)) bias^((n-k)/2) for n = degree, or, with
@@ -141,8 +132,9 @@ class Monomials(Products):
 
     Parameters
     ----------
-    degree : int, default=2
-        The highest total degree; None stands for the sum of `degree_per_column`.
+    degree : int or tuple of two int, default=2
+        The highest total degree, or the lowest and the highest: the constant is there in either
+        case where `include_bias` says so. None stands for the sum of `degree_per_column`.
     weights : {None, "kernel"}, default=None
         What each monomial is multiplied by.
     ordered : bool, default=False
@@ -163,11 +155,14 @@ class Monomials(Products):
     (array([[1.   , 1.414, 2.828, 1.   , 2.828, 4.   ]]), Polynomial(degree=2))
     >>> list(Monomials(3, degree_per_column={0: 1}).fit([[1.0, 2.0]]).get_feature_names_out())
     ['1', 'x0', 'x1', 'x0*x1', 'x1^2', 'x0*x1^2', 'x1^3']
+    >>> phi = Monomials((2, 2)).fit([[1.0, 2.0]])
+    >>> list(phi.get_feature_names_out()), phi.powers_.tolist()
+    (['1', 'x0^2', 'x0*x1', 'x1^2'], [[0, 0], [2, 0], [1, 1], [0, 2]])
     """
 
     def __init__(
         self,
-        degree: int | None = 2,
+        degree: int | tuple[int, int] | None = 2,
         weights: str | None = None,
         ordered: bool = False,
         interaction_only: bool = False,
@@ -183,13 +178,17 @@ class Monomials(Products):
         self.degree_per_column = degree_per_column
         self.bias = bias
 
+    @property
+    def powers_(self) -> Array:
+        """The exponents (D, d) of every feature, made at every call."""
+        check_is_fitted(self)
+        at = np.arange(self.start_, self.program_.D)
+        return exponents(self.program_, np.r_[0, at] if self.constant_ else at).toarray()
+
     def _learn(self, X: Matrix) -> None:
-        caps = self._caps()
-        n = (
-            int(np.sum(np.asarray(caps)))
-            if self.degree is None
-            else whole(plain(self.degree), "degree")
-        )
+        low, n = self._degrees()
+        caps = self._caps(n)
+        n = int(np.sum(np.asarray(caps))) if n is None else n
         options = {
             "interaction_only": self.interaction_only,
             "include_bias": self.include_bias,
@@ -197,20 +196,41 @@ class Monomials(Products):
         }
         program = plan(X.shape[1], n, degree_per_column=caps, **options)
         if self.weights is None:
-            self._take(program)
+            self._from(low, program)
         elif self.weights == "kernel":
             b = positive(plain(self.bias), "bias", zero=True)
-            start = (
-                0 if b else max(0, ends(program)[n] - program.skip)
-            )  # without a bias only the top degree counts
-            self._take(program, start, kernel_weights(program, b))
+            # without a bias only the top degree counts
+            self._from(low if b else n, program, kernel_weights(program, b), constant=b > 0)
         else:
             raise ValueError(f'weights must be None or "kernel", got {self.weights!r}.')
-        self.kernel_ = self._kernel(n)
+        self.kernel_ = self._kernel(low, n)
 
-    def _caps(self) -> Sequence[int] | None:
+    def _from(
+        self, low: int, program: Program, weights: Array | None = None, *, constant: bool = True
+    ) -> None:
+        """Take the monomials from degree `low` on, and the constant where there is to be one."""
+        constant = constant and not program.skip
+        start = max(0, ends(program)[low] - program.skip) if low > 1 or not constant else 0
+        if constant and start == program.D:  # there is none of such a degree
+            first = None if weights is None else weights[:1]
+            self._take(plan(program.d, 0), 0, first)
+        else:
+            self._take(program, start, weights, constant=constant and start > 0)
+
+    def _degrees(self) -> tuple[int, int | None]:
+        """The lowest and the highest degree."""
+        if not isinstance(self.degree, tuple | list):
+            return 0, None if self.degree is None else whole(plain(self.degree), "degree")
+        pair = [whole(plain(k), "degree") for k in self.degree]
+        if len(pair) != 2 or pair[0] > pair[1]:
+            raise ValueError(
+                f"degree must be the highest degree or a pair (lowest, highest), got {self.degree!r}."
+            )
+        return pair[0], pair[1]
+
+    def _caps(self, n: int | None) -> Sequence[int] | None:
         given = self.degree_per_column
-        if self.degree is None and (
+        if n is None and (
             given is None or (isinstance(given, Mapping) and len(given) < self.n_features_in_)
         ):
             raise ValueError(
@@ -218,12 +238,12 @@ class Monomials(Products):
             )
         if not isinstance(given, Mapping):
             return given
-        caps = dict.fromkeys(range(self.n_features_in_), self.degree) | {
+        caps = dict.fromkeys(range(self.n_features_in_), n) | {
             position(self, c): p for c, p in given.items()
         }
         return [whole(plain(caps[j]), "degree_per_column") for j in range(self.n_features_in_)]
 
-    def _kernel(self, n: int) -> Kernel:
+    def _kernel(self, low: int, n: int) -> Kernel:
         """The kernel by name where it has one: sum_k c_k (x'z)^k, or the same over interactions
         of k columns.
         """
@@ -232,11 +252,12 @@ class Monomials(Products):
             self.weights or self.ordered or self.interaction_only or n < 2
         ):
             return Linear().warped(self._map)
-        if self.weights and self.include_bias and not self.interaction_only:
+        if self.weights and self.include_bias and not self.interaction_only and low < 2:
             return Polynomial(n, self.bias)
         k = np.arange(n + 1)
         c = poch(n - k + 1, k) * float(self.bias) ** (n - k) if self.weights else np.ones(n + 1)
         c[0] *= self.include_bias
+        c[1:low] = 0
         if self.interaction_only and n >= self.program_.d and c.all() and not self.weights:
             return AllSubsets()
         if self.interaction_only:

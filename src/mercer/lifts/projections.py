@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.inputs import Array, Matrix
 from mercer.invariants import Is
@@ -15,9 +15,11 @@ from mercer.kernels import Linear
 from mercer.kernels.base import whole
 from mercer.kernels.params import plain
 from mercer.lifts.base import Lift, Seed, by_rows, stream_of
+from mercer.lifts.preimages import preimages
 from mercer.ops.projections import Hashed, Normals, projection_dim
 from mercer.ops.tiles import cuts
 from mercer.store import register
+from mercer.text.named import ANY_WIDTH
 
 PIECE_COLUMNS = 1 << 12  # of A'w that exist at a time
 AUTO_ENTRIES = 4  # most entries a column of a sparse projection, where nothing else is asked for
@@ -47,6 +49,45 @@ class Projection(Lift):
     def finish(self, F: Array) -> Array:
         """The features of A x, in place: A x itself."""
         return F
+
+    @property
+    def components_(self) -> Matrix:
+        """The matrix B (m, d) of phi(x) = B x, made of the seed at every call and never kept.
+
+        CSR where entries are hashed, else dense: for many columns `transform`, `inner` and
+        `inverse_transform` need pieces of it alone.
+        """
+        check_is_fitted(self)
+        B = self._columns(0, self._width(AttributeError))
+        return B.tocsr() if sp.issparse(B) else np.ascontiguousarray(B)
+
+    def inverse_transform(self, F: Any) -> Array:
+        """The shortest rows (n, d) whose features are nearest to F (n, m): F times the
+        pseudo-inverse of B'.
+
+        Below d features transforming them gives F again, but for what B cannot reach. A system
+        of min(m, d) unknowns is solved at every call; B itself exists in pieces alone.
+        """
+        check_is_fitted(self)
+        F = check_array(F, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if F.shape[1] != self.n_features_out_:
+            raise ValueError(
+                f"F has {F.shape[1]} columns, but there are {self.n_features_out_} features; give what transform gave."
+            )
+        d = self._width(ValueError)
+        return preimages(self._columns, d, F).astype(F.dtype, copy=False)
+
+    def _width(self, error: type[Exception]) -> int:
+        """The columns of B; an error where they have no end."""
+        if self.n_features_in_ == ANY_WIDTH:
+            raise error(
+                "rows were hashed by name, so the matrix has no last column; fit rows of numbers for it."
+            )
+        return self.n_features_in_
+
+    def _columns(self, start: int, stop: int) -> Matrix:
+        """Columns start to stop of B."""
+        return self.projection_.columns(start, stop, np.float64)
 
     def inner(self, X: Any, w: ArrayLike) -> Array:
         """The inner products (A x, w) of every row with w (m,), without A x.
@@ -122,16 +163,8 @@ class GaussianProjection(Projection):
         self.random_state = random_state
 
     def _draw(self, n: int) -> Normals:
-        return Normals(self._dimension(n), stream_of(self.random_state))
-
-    def _dimension(self, n: int) -> int:
-        if self.n_features is None or self.n_features == "auto":
-            return projection_dim(n, 0.1 if self.eps is None else self.eps, self.delta)
-        if self.eps is not None:
-            raise ValueError(
-                f"n_features={self.n_features!r} and eps={self.eps!r} each fix the dimension; give one of them."
-            )
-        return whole(plain(self.n_features), "n_features", least=1)
+        m = dimension(self.n_features, self.eps, self.delta, n)
+        return Normals(m, stream_of(self.random_state))
 
     def _map(self, X: Matrix) -> Array:
         F, X = (
@@ -160,14 +193,19 @@ class SparseProjection(Projection):
 
     Parameters
     ----------
-    n_features : int, default=1024
-        The dimension m, a multiple of s.
+    n_features : int or "auto", default=1024
+        The dimension m, a multiple of s; "auto" takes that of Theorem 1 (`GaussianProjection`),
+        rounded up to a multiple of s, which at small s is a size without its promise.
     s : int or "auto", default="auto"
         Entries a column; "auto" is the largest divisor of m up to 4.
     signed : bool, default=True
         Whether entries have random signs.
     dense_output : bool, default=False
         Whether CSR rows give a dense array instead of CSR rows.
+    eps : float, default=None
+        The error that "auto" asks for; None is 0.1.
+    delta : float, default=0.01
+        The probability of a larger one.
     random_state : int, RandomState, Generator or None, default=None
         The map is its seed.
 
@@ -188,21 +226,31 @@ class SparseProjection(Projection):
 
     def __init__(
         self,
-        n_features: int = 1024,
+        n_features: int | str = 1024,
         s: int | str = "auto",
         signed: bool = True,
         *,
         dense_output: bool = False,
+        eps: float | None = None,
+        delta: float = 0.01,
         random_state: Seed = None,
     ) -> None:
         self.n_features = n_features
         self.s = s
         self.signed = signed
         self.dense_output = dense_output
+        self.eps = eps
+        self.delta = delta
         self.random_state = random_state
 
     def _draw(self, n: int) -> Hashed:
-        drawn = hashed(self.n_features, self.s, self.signed, self.random_state)
+        m = dimension(self.n_features, self.eps, self.delta, n)
+        if isinstance(self.n_features, str):
+            entries = (
+                AUTO_ENTRIES if isinstance(self.s, str) else whole(plain(self.s), "s", least=1)
+            )
+            m += -m % entries
+        drawn = hashed(m, self.s, self.signed, self.random_state)
         if self._debiased and drawn.m == drawn.s:
             raise ValueError(
                 f"signed=False needs n_features > s to take its bias away, both are {drawn.m}; raise n_features."
@@ -227,11 +275,26 @@ class SparseProjection(Projection):
         """The features of A x, in place: without signs their bias is taken away."""
         return _centred(F, self.projection_.s) if self._debiased else F
 
+    def _columns(self, start: int, stop: int) -> Matrix:
+        B = super()._columns(start, stop)
+        return self.finish(np.ascontiguousarray(B.toarray().T)).T if self._debiased else B
+
     def _inner(self, X: Matrix, w: Array) -> Array:
         w = (
             _centred(w.copy(), self.projection_.s) if self._debiased else w
         )  # (Ax - mean, w) = (Ax, w - mean)
         return self.projection_.inner(X, w) if sp.issparse(X) else super()._inner(X, w)
+
+
+def dimension(n_features: object, eps: float | None, delta: float, n: int) -> int:
+    """The dimension that users asked for, or that of Theorem 1 for n rows."""
+    if n_features is None or (isinstance(n_features, str) and n_features == "auto"):
+        return projection_dim(n, 0.1 if eps is None else eps, delta)
+    if eps is not None:
+        raise ValueError(
+            f'n_features={n_features!r} and eps={eps!r} each fix the dimension; give one of them (n_features="auto" leaves it to eps).'
+        )
+    return whole(plain(n_features), "n_features", least=1)
 
 
 def hashed(n_features: object, s: object, signed: object, random_state: Seed) -> Hashed:

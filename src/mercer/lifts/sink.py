@@ -17,8 +17,9 @@ from mercer.kernels.base import whole
 from mercer.kernels.params import plain
 from mercer.lifts.algebra import unique
 from mercer.lifts.base import Lift
-from mercer.lifts.columnwise import Basis, Jumps, Splines, named
+from mercer.lifts.columnwise import Basis, Jumps, named
 from mercer.lifts.polynomial import Interactions
+from mercer.lifts.splines import Splines
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 from mercer.store import register

@@ -14,8 +14,7 @@ from mercer.invariants import Each, Floats, Is, Whole
 from mercer.kernels import Constant, Linear
 from mercer.lifts.base import Lift, fitted, needs_target
 from mercer.ops.frozen import FrozenArray
-from mercer.pairs.linear import through, width_in
-from mercer.pairs.tile import mapped
+from mercer.pairs.linear import mapped, through, width_in
 from mercer.store import register
 
 

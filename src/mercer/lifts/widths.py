@@ -10,9 +10,11 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.kernels import (
+    AdditiveChi2,
     AllSubsets,
     Anova,
     Constant,
+    Cosine,
     Kernel,
     Linear,
     Mapped,
@@ -27,10 +29,20 @@ from mercer.kernels import (
     Warped,
     Weighted,
 )
-from mercer.pairs.linear import mapped_rows
-from mercer.pairs.tile import mapped
+from mercer.lifts.homogeneous import EXACT_EPS, samples_for
+from mercer.pairs.linear import mapped, mapped_rows
 
 MAX_DEGREE = 32  # of polynomials in x'z that are expanded
+MOST_FEATURES = 2048  # where nothing else is asked for
+
+
+def default_features(n: int) -> int:
+    """Four times the rows, from 256 to 2,048: more would cost more than they add.
+
+    >>> default_features(30), default_features(200), default_features(10**6)
+    (256, 800, 2048)
+    """
+    return min(MOST_FEATURES, max(256, 4 * n))
 
 
 def width(k: Kernel, X: Table) -> int | None:
@@ -50,8 +62,10 @@ def width_by_rule(k: Kernel, X: Table) -> int | None:
     match k:
         case Constant():
             return 1
-        case Linear():
+        case Linear() | Cosine():
             return d
+        case AdditiveChi2():
+            return d * (2 * samples_for(EXACT_EPS) + 1)
         case Polynomial(degree=p, bias=c):
             return math.comb(d + p, p) if c else math.comb(d + p - 1, p)
         case AllSubsets():

@@ -10,7 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.logs import logger
 from mercer.operators import Operator
+
+LOG = logger("cg")
 
 Map = Callable[[Array], Array]
 MAX_ROUNDS = 20  # of refinement
@@ -62,7 +65,9 @@ def conjugate_gradients(
         X[:, on] += step * P
         R = R - step * AP
         gamma = new
-        left = fine & (np.linalg.norm(R, axis=0) > tol[on])
+        size = np.linalg.norm(R, axis=0)
+        LOG.info("step %d: residual %.1e of %.1e allowed", steps, size.max(), tol[on].min())
+        left = fine & (size > tol[on])
         if not left.all():
             on, R, P, gamma = on[left], R[:, left], P[:, left], gamma[left]
     return X, steps
@@ -123,6 +128,7 @@ def gradients_by_column(
         a = gamma / np.maximum(np.sum(p * Ap, axis=0), tiny)
         x, r = x + a * p, r - a * Ap
         z = r / diagonal
+        LOG.info("step %d: residual %.1e", step, np.linalg.norm(r, axis=0).max(initial=0))
         gamma, old = np.sum(r * z, axis=0), gamma
         p = z + gamma / np.maximum(old, tiny) * p
     return x, step

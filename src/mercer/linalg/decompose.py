@@ -125,6 +125,11 @@ class Components:
         ratio = s.values / total if total > 0 else np.zeros_like(s.values)
         return cls(np.ascontiguousarray(signed(s.vectors).T), s.values / max(n - 1, 1), ratio, mean)
 
+    def trimmed(self, floor: float) -> Components:
+        """Without those whose variance is at most this share of the largest."""
+        on = self.variance > floor * self.variance.max(initial=0)
+        return Components(self.components[on], self.variance[on], self.ratio[on], self.mean)
+
 
 @register("linalg.SketchedMoments")
 @dataclass(eq=False)

@@ -3,20 +3,21 @@ change all or nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_X_y
+from sklearn.utils.validation import check_X_y
 
-from mercer.inputs import Array, Items, Matrix, Table, table, validate_data
+from mercer.inputs import Array, Items, Matrix, Table, sample_weights, table, validate_data
 from mercer.invariants import Labels, Whole, check
 from mercer.kernels import Kernel
-from mercer.kernels.defaults import is_precomputed
-from mercer.models.settings import KernelSetting, LiftSetting, number
+from mercer.kernels.defaults import check_domain, check_paths, is_precomputed, takes_positive
+from mercer.logs import telling
+from mercer.models.settings import Gamma, KernelSetting, LiftSetting, number, takes_text
 from mercer.store import Saved
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,14 +32,15 @@ def all_or_nothing(method: F) -> F:
     """A call that fails, or is refused, leaves the model as it was.
 
     `method` computes everything and assigns it at its end; only what scikit-learn's validation
-    notes of the columns comes before, and is put back.
+    notes of the columns comes before, and is put back. Its progress is told where `verbose` is set.
     """
 
     @wraps(method)
     def call(self: Any, *args: Any, **options: Any) -> Any:
         before = {name: vars(self)[name] for name in COLUMNS if name in vars(self)}
         try:
-            return method(self, *args, **options)
+            with telling(getattr(self, "verbose", False)):
+                return method(self, *args, **options)
         except BaseException:
             for name in COLUMNS:
                 if name in before:
@@ -56,6 +58,9 @@ class KernelEstimator(Saved, BaseEstimator):
 
     kernel: KernelSetting
     lift: LiftSetting = None
+    gamma: Gamma = None  # as in files of before there were these
+    degree: int | None = None
+    coef0: float | None = None
     n_features_in_: int
     _of_items: bool = False  # whether rows are items instead of numbers
 
@@ -88,7 +93,7 @@ class KernelEstimator(Saved, BaseEstimator):
         if items is not None:
             return Table(items)
         X = validate_data(self, X, reset=reset, **self._numbers(kernel))
-        return self._named(X, reset)
+        return self._named(X, reset, kernel)
 
     def _rows_and_targets(
         self, X: Any, y: Any, *, reset: bool, kernel: KernelSetting = None, **options: Any
@@ -99,7 +104,7 @@ class KernelEstimator(Saved, BaseEstimator):
         if items is not None:
             return Table(items), check_X_y(np.zeros((len(items), 1)), y, **options)[1]
         X, y = validate_data(self, X, y, reset=reset, **self._numbers(kernel), **options)
-        return self._named(X, reset), y
+        return self._named(X, reset, kernel), y
 
     def _refuse_map(self) -> None:
         """A map of rows where the kernel belongs."""
@@ -122,9 +127,10 @@ class KernelEstimator(Saved, BaseEstimator):
         )
 
     def _listed(self, X: Any, reset: bool, kernel: KernelSetting = None) -> Items | None:
-        items = (
-            items_of(self.kernel if kernel is None else kernel, X) if self.lift is None else None
-        )
+        if self.lift is None:
+            items = items_of(self.kernel if kernel is None else kernel, X)
+        else:
+            items = Items(documents_of(X)) if takes_text(self.lift) else None
         if reset:
             self._of_items = items is not None
         if self._of_items != (items is not None):
@@ -138,27 +144,37 @@ class KernelEstimator(Saved, BaseEstimator):
             self.n_features_in_ = 1
         return items
 
-    def _named(self, X: Matrix, reset: bool) -> Table:
-        """Numbers with the names of their columns; a kernel matrix of `fit` must be square."""
+    def _named(self, X: Matrix, reset: bool, kernel: KernelSetting = None) -> Table:
+        """Numbers with the names of their columns, for which the kernel is meant; a kernel matrix
+        of `fit` must be square."""
         if reset and self._precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}."
             )
         names = getattr(self, "feature_names_in_", None)
-        return Table(X, None if names is None else tuple(names))
+        rows = Table(X, None if names is None else tuple(names))
+        if self.lift is None:
+            check_domain(self.kernel if kernel is None else kernel, rows)
+        return rows
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, those of the kernel by path, as `kernel__bandwidth`."""
+        check_paths(self, params)
+        return super().set_params(**params)
 
     def _weights(self, sample_weight: Any, rows: Table) -> Array | None:
         if sample_weight is None:
             return None
         X = np.empty((len(rows), 1)) if rows.items else rows.data
-        return np.asarray(
-            _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        )
+        return sample_weights(sample_weight, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse()
         tags.input_tags.pairwise = self._precomputed
+        if takes_text(self.lift):
+            tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        tags.input_tags.positive_only = self.lift is None and takes_positive(self.kernel)
         return tags
 
 
@@ -212,6 +228,25 @@ def items_of(kernel: KernelSetting, X: Any) -> Items | None:
         return X if isinstance(X, Items) else None
     rows = table(X, items=True, finite=False)
     return Items(rows.data) if rows.items else None
+
+
+def documents_of(X: Any) -> list[Any]:
+    """Texts as a list: of a list or generator, or of one column of any kind.
+
+    >>> documents_of(np.array(["a b", "c"], object)), documents_of(t for t in ["a"])
+    (['a b', 'c'], ['a'])
+    """
+    what = "a frame" if hasattr(X, "columns") else f"{getattr(X, 'ndim', 1)} dimensions"
+    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
+        what = "one text" if isinstance(X, str | bytes) else type(X).__name__
+    elif what == "1 dimensions":
+        found = list(X.to_pylist() if hasattr(X, "to_pylist") else X)
+        if not found:
+            raise ValueError("X has 0 texts (Found array with 0 sample(s)); give at least one.")
+        return found
+    raise ValueError(
+        f"X must be a list of texts, or one column of them, as the lift reads texts, got {what}; give such a list."
+    )
 
 
 def bytes_of(limit: object, name: str = "memory_limit") -> float:

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 
 import numpy as np
 
+from mercer.gpu.quantities import TileLayout
 from mercer.inputs import Array, Items, Matrix, Table
 from mercer.invariants import Is, Text
 from mercer.kernels import Kernel, positioned
-from mercer.kernels.defaults import is_precomputed, resolve
+from mercer.kernels.defaults import is_open, is_precomputed, resolve
 from mercer.models.base import checked
 from mercer.models.settings import FittedKernel, KernelSetting
 from mercer.operators import KernelOperator
@@ -70,8 +72,25 @@ class Expansion:
         """k(X, Z) in float64."""
         return np.asarray(self.operator(X, Z).block(), np.float64)
 
-    def combined(self, X: Table, coef: Array, intercept: float | Array) -> Array:
-        """sum_i coef_i k(x, x_i) + intercept, in the precision of the rows."""
+    def no_tile(self, X: Table) -> str | None:
+        """Why products of these rows cannot be taken on a GPU; None where they can."""
+        if isinstance(self.kernel, str) or X.items or X.sparse:
+            return "the GPU takes dense rows of numbers"
+        try:
+            TileLayout.of(self.kernel.source(), "matrix")
+        except NotImplementedError as e:
+            return str(e).removesuffix(".")
+        return None
+
+    def combined(
+        self, X: Table, coef: Array, intercept: float | Array, gpu: str | None = None
+    ) -> Array:
+        """sum_i coef_i k(x, x_i) + intercept, in the precision of the rows; on a GPU where one is
+        given and the kernel has a tile."""
+        if gpu is not None and len(X) and self.no_tile(X) is None:
+            made = import_module("mercer.gpu.operator").GPUOperator
+            K = made(self.kernel, X, self.points, precision=str(X.dtype), device=gpu)
+            return np.asarray(K @ np.asarray(coef, np.float64) + intercept).astype(X.dtype)
         return np.asarray(self.operator(X, self.points) @ coef + intercept).astype(
             X.dtype
         )  # sums in float64: large coefficients cancel
@@ -103,7 +122,7 @@ def scaled_kernel_at(
     large to square."""
     if is_precomputed(kernel):
         return "precomputed"
-    if (kernel is None or (isinstance(kernel, str) and kernel == "rbf")) and not _squarable(rows):
+    if is_open(kernel) and not _squarable(rows):
         raise ValueError(
             "X is too large to square, so no bandwidth can be scaled to it; scale the columns first."
         )

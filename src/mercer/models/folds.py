@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,11 @@ class Folds:
             return self.given
         if self.k == 1:
             return np.zeros(X.shape[0], np.uint64)
+        if isinstance(X, Items) and all(isinstance(x, str) for x in X.values):
+            return np.asarray(_text_hashes(X.values) % np.uint64(self.k))
         if isinstance(X, Items):
             raise ValueError(
-                "items have no hash that would fix their folds; give cv as a splitter, such as KFold(5), or 'loo'."
+                "items have no hash that would fix their folds, unless they are texts; give cv as a splitter, such as KFold(5), or 'loo'."
             )
         return np.asarray(row_hashes(X) % np.uint64(self.k))
 
@@ -75,6 +78,12 @@ class Folds:
 
 
 ONE_FOLD = Folds(1)  # of all rows
+
+
+def _text_hashes(texts: list[str]) -> Array:
+    """64 bits of each, the same on every machine."""
+    digests = (blake2b(t.encode("utf-8", "surrogatepass"), digest_size=8).digest() for t in texts)
+    return np.array([int.from_bytes(d, "little") for d in digests], np.uint64)
 
 
 def positions(splits: Any, n: int) -> Array:

@@ -98,7 +98,7 @@ def standardised(y: Any, mean: Array, std: Array) -> Array:
 
 def plot_coverages(calibration: Callable[[list[float]], dict[float, float]], ax: Any) -> Any:
     """Nominal against empirical coverage, on Matplotlib's axes, which are returned."""
-    ax = _axes() if ax is None else ax
+    ax = new_axes("plot_calibration") if ax is None else ax
     nominal = np.linspace(0.01, 0.99, 99)
     found = calibration(nominal.tolist())
     ax.plot([0, 1], [0, 1], color="grey", linewidth=1)
@@ -107,11 +107,12 @@ def plot_coverages(calibration: Callable[[list[float]], dict[float, float]], ax:
     return ax
 
 
-def _axes() -> Any:
+def new_axes(who: str) -> Any:
+    """Of a new figure of Matplotlib, which the package itself does not need."""
     try:
         from matplotlib import pyplot
     except ImportError as e:
         raise ImportError(
-            "plot_calibration draws with Matplotlib, which is not installed; pip install matplotlib."
+            f"{who} draws with Matplotlib, which is not installed; pip install matplotlib."
         ) from e
     return pyplot.subplots()[1]

@@ -24,6 +24,7 @@ from mercer.models.penalties import PenaltyPath, checked_folds
 from mercer.models.settings import (
     FittedKernel,
     FittedLift,
+    Gamma,
     KernelSetting,
     LiftSetting,
     MemoryLimit,
@@ -53,14 +54,16 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
 
     Parameters
     ----------
-    kernel : Kernel or str, default=None
-        A kernel, a name as in scikit-learn ("rbf", "linear", "poly", "laplacian"), or None: a
-        Gaussian scaled to the data.
+    kernel : Kernel, str or callable, default=None
+        A kernel, a name or function as in `KernelRidge`, or None: a Gaussian scaled to the
+        data.
     alpha : float, default=1.0
         The penalty, > 0.
     via : str or a value of `mercer.methods`, default="auto"
         "auto" or "features", "landmarks", or a value (`Fourier(1000)`, `Landmarks(500)`,
         `Exact()`).
+    gamma : float or {"scale", "auto"}, default=None
+        Of a kernel given by name, as in `KernelRidge`.
     lift : Lift or transformer, default=None
         A feature map, instead of a kernel.
     fit_intercept : bool, default=True
@@ -83,6 +86,9 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         a hash of each row, so that equal rows are in one.
     alphas : array-like of float, default=None
         The penalties to choose from with `cv`; None is 9 from 0.01 to 100 times alpha.
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------
@@ -115,6 +121,7 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         alpha: float = 1.0,
         via: Via = "auto",
         *,
+        gamma: Gamma = None,
         lift: LiftSetting = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
@@ -124,8 +131,10 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         random_state: Seed = None,
         cv: Any = None,
         alphas: Any = None,
+        verbose: bool | int = False,
     ) -> None:
         self.kernel = kernel
+        self.gamma = gamma
         self.alpha = alpha
         self.via = via
         self.lift = lift
@@ -137,6 +146,7 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         self.random_state = random_state
         self.cv = cv
         self.alphas = alphas
+        self.verbose = verbose
 
     solution_: LogisticSolution
     classes_: Array

@@ -3,7 +3,7 @@ features, dense or sparse, and paths of penalties."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ import numpy as np
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
-from mercer.kernels.defaults import is_precomputed
+from mercer.kernels.defaults import is_precomputed, kernel_of
 from mercer.models import sparse_newton
 from mercer.models.base import bytes_of
 from mercer.models.folds import ONE_FOLD, Folds
@@ -22,7 +22,6 @@ from mercer.models.newton import Minimum, minimise, rounds_plan
 from mercer.models.penalties import (
     HeldOut,
     PenaltyPath,
-    check_no_targets,
     log_likelihood,
     penalty_grid,
 )
@@ -78,12 +77,10 @@ class LogisticSettings:
             positive(m.tol, "tol"),
             whole(m.max_iter, "max_iter"),
         )
-        intercept, (_, method) = (
-            checked_flag(m.fit_intercept, "fit_intercept"),
-            way_of(m.via, m.kernel, m.lift, WAYS),
-        )
+        kernel, intercept = kernel_of(m), checked_flag(m.fit_intercept, "fit_intercept")
+        _, method = way_of(m.via, kernel, m.lift, WAYS)
         return cls(
-            m.kernel,
+            kernel,
             m.lift,
             alpha,
             method,
@@ -185,21 +182,34 @@ def fit(
     the tolerance.
     """
     rows = ClassRows.of(s, phi, X, codes, K)
-    path = None if s.alphas is None else path_of(s, s.alphas, rows, X, codes, weight)
+    path = None
+    if s.alphas is not None:
+
+        def of_fold(held: Array) -> ClassRows:
+            if not phi.learns:
+                return rows
+            return ClassRows.of(s, phi.anew(X[~held], codes[~held]), X, codes, K)
+
+        path = path_of(s, s.alphas, of_fold, X, codes, weight)
     m = rows.minimum(s, weight(None), s.alpha if path is None else path.best)
     plan, coef, b = rows.told(phi, m, intercept=s.intercept)
     return LogisticSolution(plan, phi, coef, b, m.value, m.rounds, path), m.converged
 
 
 def path_of(
-    s: LogisticSettings, alphas: Array, rows: ClassRows, X: Table, codes: Array, weight: LossWeights
+    s: LogisticSettings,
+    alphas: Array,
+    of_fold: Callable[[Array], ClassRows],
+    X: Table,
+    codes: Array,
+    weight: LossWeights,
 ) -> PenaltyPath:
-    """By the likelihood of folds in models of the others, whose rounds end at 1e-4 of the objective."""
-    check_no_targets(s.lift)
+    """By the likelihood of folds in models of the others, whose rounds end at 1e-4 of the objective;
+    `of_fold` has the features that rows held out had no part in."""
     rough, down = replace(s, tol=max(s.tol, CHOOSING)), alphas[::-1]
 
     def along(held: Array) -> Iterator[Array]:
-        return (f[held] for f in rows.along(rough, weight(held), down))
+        return (f[held] for f in of_fold(held).along(rough, weight(held), down))
 
     return HeldOut.of(s.folds, X, codes, weight.rows).path(down, along, log_likelihood)
 

@@ -13,11 +13,14 @@ from sklearn.base import clone
 from mercer import methods
 from mercer.inputs import Array, Items, Matrix, Table
 from mercer.invariants import Is, Number, Whole
-from mercer.kernels import Linear, Scale, positioned
+from mercer.kernels import Cosine, Linear, Scale, positioned
 from mercer.kernels.defaults import resolve
-from mercer.lifts import Identity, KernelLift, Lift, Nystrom, Scaled
+from mercer.lifts import Identity, KernelLift, Lift, NormalizedLift, Nystrom, Scaled
 from mercer.lifts.base import fitted as fitted_lift
+from mercer.lifts.base import needs_target
+from mercer.lifts.duality import NoFeatureMapError
 from mercer.lifts.slopes import feature_gradients
+from mercer.lifts.widths import MOST_FEATURES, default_features
 from mercer.models.base import checked
 from mercer.models.settings import (
     FittedKernel,
@@ -26,6 +29,7 @@ from mercer.models.settings import (
     LiftSetting,
     Seed,
     checked_lift,
+    takes_text,
 )
 from mercer.ops.tiles import cuts
 from mercer.plans import Plan
@@ -33,7 +37,6 @@ from mercer.stats import Moments
 from mercer.store import fingerprint, register
 
 BATCH_BYTES = 64 << 20  # of features held at once
-MOST_FEATURES = 2048  # where nothing else is asked for
 HEAD = 1024  # rows whose mean is the shift
 THIN = 4  # so many entries a nonzero, and sparse features are smaller as they are than dense
 SPARSE_BATCH = 1 << 14  # rows of sparse features at a time
@@ -57,6 +60,10 @@ class FittedMap:
     ) -> FittedMap:
         """Fit a map to rows, whose columns it may name, and to targets where it learns from them; an
         eighth of the memory is for batches."""
+        if y is None and needs_target(lift):
+            raise ValueError(
+                f"{type(lift).__name__} learns from y, which no map gets here; give one that does not, or a pipeline."
+            )
         of = rows if isinstance(lift, Lift) else rows.data
         fitted = cls(fitted_lift(lift, of, y), min(BATCH_BYTES, memory / 8))
         return (
@@ -64,6 +71,15 @@ class FittedMap:
             if hasattr(fitted.lift, "n_features_out_")
             else replace(fitted, size=int(fitted.transform(rows[:1]).shape[1]))
         )
+
+    @property
+    def learns(self) -> bool:
+        """Whether it was learnt from targets, so that no fold of its rows is unseen."""
+        return needs_target(self.lift)
+
+    def anew(self, rows: Table, y: Array) -> FittedMap:
+        """The same map, learnt from other rows and their targets."""
+        return FittedMap.fit(clone(self.lift), rows, 8 * self.batch, y)
 
     @classmethod
     def of_file(cls, lift: FittedLift, memory: float = math.inf) -> FittedMap:
@@ -86,8 +102,10 @@ class FittedMap:
 
     @property
     def reads(self) -> int | None:
-        """The columns of rows that it takes; None for items."""
+        """The columns of rows that it takes; None for items and texts."""
         points = getattr(self.lift, "landmarks_", None)
+        if takes_text(self.lift):
+            return None
         return None if isinstance(points, list | Items) else int(self.lift.n_features_in_)
 
     @property
@@ -111,11 +129,15 @@ class FittedMap:
     def sparse_features(self, rows: Table) -> Matrix | None:
         """phi of these rows as CSR, where the map gives it so and few are not zero; of sparse rows
         that are their own features no entry is copied."""
-        if rows.items or not thin(self.transform(rows[:HEAD])):
+        if not self._sparse(rows) or not thin(self.transform(rows[:HEAD])):
             return None
         own = rows.sparse and isinstance(self.lift, Identity) and self.lift.root_ is None
         F = rows.data if own else self.transform(rows)
         return F if thin(F) else None
+
+    def _sparse(self, rows: Table) -> bool:
+        """Whether features may be sparse: those of landmarks among items are not."""
+        return not rows.items or takes_text(self.lift)
 
     def parts(self, n: int) -> list[slice]:
         """The rows of each batch, few enough that it stays small."""
@@ -123,7 +145,7 @@ class FittedMap:
 
     def sparse_parts(self, rows: Table) -> list[slice]:
         """The same of features that may stay sparse, and are then as small as the rows."""
-        stay = not rows.items and thin(self.transform(rows[:HEAD]))
+        stay = self._sparse(rows) and thin(self.transform(rows[:HEAD]))
         return cuts(len(rows), SPARSE_BATCH) if stay else self.parts(len(rows))
 
     def batches(self, rows: Table) -> Iterator[tuple[slice, Array]]:
@@ -237,11 +259,15 @@ def fitted_map(
     if size is None:
         size = MOST_FEATURES if stream else default_features(len(rows))
     kernel = positioned(resolve(kernel, rows, weight), rows)
-    if not rows.items:
-        return FittedMap.fit(
-            KernelLift(kernel, size, method=method, random_state=seed), rows, memory
-        )
-    return FittedMap.fit(landmarks_of_items(kernel, size, method, seed), rows, memory)
+    if rows.items:
+        return FittedMap.fit(landmarks_of_items(kernel, size, method, seed), rows, memory)
+    phi = KernelLift(kernel, size, method=method, random_state=seed)
+    try:
+        return FittedMap.fit(phi, rows, memory)
+    except NoFeatureMapError:  # of a function: where no other is asked for, by landmarks
+        if not isinstance(method, methods.Auto):
+            raise
+    return FittedMap.fit(phi.set_params(method=methods.Landmarks()), rows, memory)
 
 
 def thin(F: Matrix) -> bool:
@@ -271,6 +297,8 @@ def own_lift(kernel: KernelSetting, method: methods.Method, rows: Table) -> Lift
     match resolve(kernel, rows) if isinstance(kernel, str) else kernel:
         case Linear(metric=None):
             return Identity()
+        case Cosine():
+            return NormalizedLift(Identity())
         case Scale(factor=c, kernel=Linear(metric=None)):
             return Scaled(Identity(), math.sqrt(c))
     return None
@@ -292,12 +320,3 @@ def asked(method: methods.Method) -> int | None:
     """The number of features that a method names itself."""
     named = (getattr(method, name, None) for name in ("n_features", "n_landmarks"))
     return next((n for n in named if n is not None), None)
-
-
-def default_features(n: int) -> int:
-    """Four times the rows, from 256 to 2,048: more would cost more than they add.
-
-    >>> default_features(30), default_features(200), default_features(10**6)
-    (256, 800, 2048)
-    """
-    return min(MOST_FEATURES, max(256, 4 * n))

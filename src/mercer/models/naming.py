@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,15 @@ def strongest(
     return {label: _sorted(row, most, of) for label, row in zip(labels, coef, strict=True)}
 
 
-def scored(classes: Array) -> list[Any]:
-    """The classes that have a score of their own: the second of two, or all.
+def scored(classes: Array, *, pairs: bool = False) -> list[Any]:
+    """The classes that have a score of their own: the second of two, or all; or the pairs that have
+    one, of which the first is where it is positive.
 
-    >>> scored(np.array(["no", "yes"]))
-    ['yes']
+    >>> scored(np.array(["no", "yes"])), scored(np.array([0, 1, 2]), pairs=True)
+    (['yes'], [(0, 1), (0, 2), (1, 2)])
     """
+    if pairs:
+        return list(combinations(classes.tolist(), 2))
     return list(classes.tolist()[1:] if len(classes) == 2 else classes.tolist())
 
 

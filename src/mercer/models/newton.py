@@ -12,12 +12,15 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.linalg.least_squares import penalised
+from mercer.logs import logger
 from mercer.models.linear import FeatureRows, Problem
 from mercer.models.settings import FittedLift
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
 from mercer.plans import Plan
 from mercer.stats.sample import mix
+
+LOG = logger("newton")
 
 REFRESH = {
     1,
@@ -155,6 +158,7 @@ def minimise(p: Problem, tol: float, max_iter: int, start: Array | None = None) 
             pairs.append((new.theta - x.theta, new.gradient - x.gradient))
         stuck = new is x
         passes, x = passes + 1, new
+        LOG.info("round %d: objective %.8g", k, x.value)
         if stuck:
             break
     return Minimum(x.theta, x.f, x.value, k, passes, len(picked), exact, done)

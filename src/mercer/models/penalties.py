@@ -12,9 +12,8 @@ from scipy.special import log_expit, log_softmax
 
 from mercer.inputs import Array, Items, Table
 from mercer.invariants import Floats
-from mercer.lifts.base import needs_target
 from mercer.models.folds import Folds
-from mercer.models.settings import LiftSetting, grid
+from mercer.models.settings import grid
 from mercer.ops.threads import parallel_map
 from mercer.store import register
 
@@ -119,15 +118,6 @@ class HeldOut:
     def _usable(self, j: int, classes: int) -> bool:
         rest = np.unique(self.codes[self.fold != j])
         return bool((self.fold == j).any()) and len(rest) == classes
-
-
-def check_no_targets(lift: LiftSetting) -> None:
-    """Refuse maps that learn from y: fitted once, they would know the folds."""
-    if lift is not None and needs_target(lift):
-        raise ValueError(
-            f"{type(lift).__name__} learns from y, so one map of all rows would know the folds; "
-            "give cv=None, and choose penalties by GridSearchCV."
-        )
 
 
 def accuracy(f: Array, codes: Array, w: Array) -> float:

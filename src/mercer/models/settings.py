@@ -9,15 +9,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import TransformerMixin
+from sklearn.utils import get_tags
 
 from mercer import methods
 from mercer.inputs import Array
 from mercer.kernels import Kernel
+from mercer.kernels.defaults import KernelToBe
+from mercer.kernels.named import Gamma as Gamma
 from mercer.lifts import Lift
 from mercer.lifts.base import Seed as Seed  # of maps and of models alike
 from mercer.methods import Method
 
-KernelSetting: TypeAlias = Kernel | str | None  # None: one that is scaled to the rows
+# None: one that is scaled to the rows; others become a kernel when there are rows
+KernelSetting: TypeAlias = Kernel | KernelToBe | str | None
 FittedKernel: TypeAlias = Kernel | str  # text: "precomputed"
 FittedLift: TypeAlias = Lift | TransformerMixin
 LiftSetting: TypeAlias = FittedLift | None
@@ -100,6 +104,19 @@ def checked_lift(lift: LiftSetting) -> FittedLift:
     raise ValueError(
         f"lift must be a map of mercer.lifts, or a transformer with fit and transform, got {shown(lift)!r}."
     )
+
+
+def takes_text(lift: LiftSetting) -> bool:
+    """Whether a lift reads texts instead of numbers.
+
+    >>> from mercer.lifts import Identity, NGrams
+    >>> takes_text(NGrams()), takes_text(Identity()), takes_text(None)
+    (True, False, False)
+    """
+    if lift is None or not hasattr(lift, "__sklearn_tags__") or isinstance(lift, type):
+        return False
+    tags = get_tags(lift).input_tags
+    return bool(tags.string) and not bool(tags.two_d_array)
 
 
 def two_or_more(classes: Array) -> Array:

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.logs import logger
 from mercer.models.linear import Loss, Point, searched
 from mercer.models.maps import TOO_LARGE
 from mercer.models.newton import Minimum
 from mercer.models.sparse_rows import SparseRows
 from mercer.plans import Plan
+
+LOG = logger("newton")
 
 FORCING = 0.25  # of the gradient that the conjugate gradients of a round may leave at most
 PRODUCTS = 500  # of conjugate gradients, in one round
@@ -103,6 +106,7 @@ def minimise(p: SparseProblem, tol: float, max_iter: int, start: Array | None = 
         done = -slope / 2 <= least * abs(x.value)
         new = searched(p, x, d, slope, EPS) if slope < 0 else x
         products += took + 2
+        LOG.info("round %d: objective %.8g", k, new.value)
         if new is x:
             break
         x = new

@@ -54,8 +54,8 @@ class KernelOperator:
     def __init__(self, kernel: Kernel, X: Any, Z: Any = None) -> None:
         if not isinstance(kernel, Kernel):
             raise ValueError(f"kernel must be a kernel, got {kernel!r}.")
-        self.kernel = kernel
         self.X, self.Z = kernel.tables(X, Z)
+        self.kernel = kernel.settled(self.X, self.Z)
         self.symmetric = self.Z is self.X
         self.shape = len(self.X), len(self.Z)
         self.dtype = self.X.dtype
@@ -287,7 +287,8 @@ class KernelOperator:
 
     @cached_property
     def _columns(self) -> Columns:
-        return self._prepared(self._step(tiles.columns(self.dtype.itemsize)))
+        wide = tiles.WIDE if self.Z.items else 1
+        return self._prepared(self._step(wide * tiles.columns(self.dtype.itemsize)))
 
     def _step(self, most: int) -> int:
         """Rows of a piece: fewer where they are wide."""
@@ -300,9 +301,8 @@ class KernelOperator:
         pieces = tiles.cuts(self.shape[1], width)
         copies = 2 + 2 * len(self.kernel.parameters())  # of the columns, scaled by each bandwidth
         small = (
-            not self.Z.items
-            and copies * self.Z.width * self.shape[1] * self.dtype.itemsize <= KEPT_BYTES
-        )
+            copies * self.Z.width * self.shape[1] * self.dtype.itemsize <= KEPT_BYTES
+        )  # items too
         return [(cols, Side(self.Z[cols], self._centre) if small else None) for cols in pieces]
 
     def _vectors(self, V: ArrayLike, n: int, name: str) -> Array:

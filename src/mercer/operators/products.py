@@ -31,9 +31,19 @@ Part = tuple[
 def dense_enough(rows: Table, limit: float) -> Table:
     """Sparse rows as dense ones where these take little memory: tiles of dense rows are much
     faster."""
-    if not rows.sparse or float(len(rows)) * rows.width * rows.dtype.itemsize > limit / 2:
+    if not rows.sparse or stays_sparse(rows, limit):
         return rows
     return Table(rows.data.toarray(), rows.columns)
+
+
+def stays_sparse(rows: Table, limit: float) -> bool:
+    """Whether rows are sparse, and would take more than half the limit as dense ones."""
+    return rows.sparse and dense_bytes(rows) > limit / 2
+
+
+def dense_bytes(rows: Table) -> float:
+    """The size of rows as dense ones."""
+    return float(len(rows)) * rows.width * rows.dtype.itemsize
 
 
 def times(

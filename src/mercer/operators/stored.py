@@ -49,7 +49,7 @@ class StoredOperator:
 
     def __init__(self, kernel: Kernel, X: Any) -> None:
         self.computed = KernelOperator(kernel, X)
-        self.kernel, self.X = kernel, self.computed.X
+        self.kernel, self.X = self.computed.kernel, self.computed.X
         self.shape, self.dtype = self.computed.shape, self.computed.dtype
         self._kept: dict[tuple[int, int, int, int], Array] = {}
         columns = self.computed.triangle()

@@ -139,3 +139,42 @@ def sweep(  # type: ignore[no-untyped-def]
         for t in range(pointers[i], pointers[i + 1]):
             coef[places[t]] += move * values[t]
     return total, high, low
+
+
+@njit(fastmath=FUSED)
+def tube_sweep(  # type: ignore[no-untyped-def]
+    pointers, places, values, t, a, c, square, active, order, coef, state
+):
+    """One sweep over the dual of max(0, |t - f| - e), -c <= a <= c with a kink at zero; a, active and
+    coef are changed.
+
+    `state` is [b, scale, sum of a, e, slack]: rows that stay at zero or at a bound by more than
+    the slack are left out from then on. Returns the sum of a, and the largest violation.
+    """
+    b, scale, total, e, slack = state
+    worst, one = 0.0, np.uint64(1)
+    for i in order:
+        even, odd, k, last = 0.0, 0.0, pointers[i], pointers[i + 1]
+        while k + one < last:
+            even += values[k] * coef[places[k]]
+            odd += values[k + one] * coef[places[k + one]]
+            k += one + one
+        if k < last:
+            even += values[k] * coef[places[k]]
+        g = even + odd + b + scale * total - t[i]
+        rise = g + (e if a[i] >= 0 else -e)  # slopes to either side
+        fall = g + (e if a[i] > 0 else -e)
+        out = min(rise if a[i] < c[i] else np.inf, -fall if a[i] > -c[i] else np.inf)
+        if out >= 0:
+            active[i] = out <= slack
+            continue
+        worst = max(worst, -out)
+        q = max(square[i] + scale, 1e-300)
+        free = a[i] - g / q
+        free = max(free - e / q, 0.0) + min(free + e / q, 0.0)
+        move = min(max(free, -c[i]), c[i]) - a[i]
+        a[i] += move
+        total += move
+        for k in range(pointers[i], pointers[i + 1]):
+            coef[places[k]] += move * values[k]
+    return total, worst

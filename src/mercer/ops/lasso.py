@@ -3,334 +3,270 @@
     min_b b'Gb/2 - c'b + l1 |b|_1 + l2 |b|^2/2
 
 The set A of coefficients that are not zero and their signs s are known at every step, so b_A solves
-(G_AA + l2 I) b_A = c_A - l1 s: a factor of that matrix gains and loses one row at a time. A step
-stops where the first coefficient comes to zero, which leaves; where none does, the features enter
-whose slope q = c - Gb - l2 b is larger than l1. A feature that depends on those of A has a direction
-along which Gb stays, and which lowers the penalty: it is followed until a coefficient is zero. So
-every step lowers the objective, whatever the rank (the steps are those of Lee, Battle, Raina and Ng,
-Efficient sparse coding algorithms, 2007, with dependent columns added).
+(G_AA + l2 I) b_A = c_A - l1 s: a factor of that matrix gains and loses features. A step stops where
+the first coefficient comes to zero, which leaves; where none does, the features enter whose slope
+q = c - Gb - l2 b is larger than l1. A feature that depends on those of A has a direction along which
+Gb stays, and which lowers the penalty: it is followed until a coefficient is zero. So every step
+lowers the objective, whatever the rank (the steps are those of Lee, Battle, Raina and Ng, Efficient
+sparse coding algorithms, 2007, with dependent columns added). While A stays, b is linear in l1: the
+penalties until it changes need no steps.
+
+Here in NumPy, which needs no compiler; of more features `mercer.ops.lasso_loops` is the same, faster.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from mercer.inputs import Array
-from mercer.ops.jit import njit
+from mercer.ops.lasso_loops import DEPENDENT, EPS, MOST, TIMES, active_path, factor
 
-DEPENDENT = 1e-11  # what is left of a column, squared, less than which it depends on the others
-TIMES = 8  # that a feature may enter at one penalty: more is rounding that goes in circles
-MOST = 12  # features that enter at a time
-MANY = 256  # features whose factor LAPACK makes faster than one row at a time
-SOUND = 1e-7  # what is left of a column, squared, for a factor that is not made with care
-EPS = float(np.finfo(np.float64).eps)
-FAST = {"reassoc", "contract", "nsz"}
+SMALL = 640  # features up to which there is less to gain than 10 s of compiling take
+ROUNDS = 10_000  # of steps at one penalty: reached by rounding that goes in circles alone
+BLOCK = 32  # features of which those that depend on others are found one by one
 
 
-@njit(fastmath=FAST)
-def _dot(x, y, k):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(k):
-        total += x[i] * y[i]
-    return total
+def lasso_path(
+    G: Array, c: Array, yy: float, alphas: Array, l1_ratio: float
+) -> tuple[Array, Array, Array]:
+    """b (m, p) of falling penalties, the gaps (m,), and the rounds they took (m,).
 
+    G (p, p) is symmetric, `yy` the squares of the target; l1 = alpha l1_ratio, l2 = alpha
+    (1 - l1_ratio).
 
-@njit(fastmath=FAST)
-def _sub(out, x, t, k):  # type: ignore[no-untyped-def]
-    """out[:k] -= t x[:k]"""
-    for i in range(k):
-        out[i] -= t * x[i]
-
-
-@njit
-def _forward(L, k, v):  # type: ignore[no-untyped-def]
-    """L^-1 v, in place."""
-    for i in range(k):
-        v[i] = (v[i] - _dot(L[i], v, i)) / L[i, i]
-
-
-@njit
-def _backward(L, k, v):  # type: ignore[no-untyped-def]
-    """L'^-1 v, in place."""
-    for i in range(k - 1, -1, -1):
-        v[i] /= L[i, i]
-        _sub(v, L[i], v[i], i)
-
-
-@njit
-def _append(L, G, l2, act, k, j, z):  # type: ignore[no-untyped-def]
-    """Give the factor the row of j; whether j is independent of the others."""
-    for i in range(k):
-        z[i] = G[j, act[i]]
-    _forward(L, k, z)
-    left = G[j, j] + l2 - _dot(z, z, k)
-    if left <= DEPENDENT * (G[j, j] + l2):
-        return False
-    for i in range(k):
-        L[k, i] = z[i]
-    L[k, k] = np.sqrt(left)
-    return True
-
-
-@njit
-def independent(G):  # type: ignore[no-untyped-def]
-    """Which features those before them do not make up, (p,)."""
-    p, k = len(G), 0
-    L, act, z, found = np.zeros((p, p)), np.zeros(p, np.int64), np.zeros(p), np.zeros(p, np.bool_)
-    for j in range(p):
-        if _append(L, G, 0.0, act, k, j, z):
-            act[k], found[j], k = j, True, k + 1
-    return found
-
-
-@njit
-def _remove(L, k, r, v):  # type: ignore[no-untyped-def]
-    """Take row r out of a factor of k rows, by rotations of what stands below it; `v` is room."""
-    for i in range(r + 1, k):
-        v[i - r - 1] = L[i, r]
-        for j in range(r):
-            L[i - 1, j] = L[i, j]
-    for j in range(r, k - 1):
-        d, x = L[j + 1, j + 1], v[j - r]
-        e = np.sqrt(d * d + x * x)
-        cos, sin = d / e, x / e
-        for i in range(j + 1, k):  # row i of before is row i - 1 of now
-            y, u = L[i, j + 1], v[i - r - 1]
-            L[i - 1, j] = cos * y + sin * u
-            v[i - r - 1] = cos * u - sin * y
-
-
-@njit
-def _slopes(G, c, b, l2, act, k, q):  # type: ignore[no-untyped-def]
-    """q = c - Gb - l2 b"""
-    for j in range(len(q)):
-        q[j] = c[j]
-    for i in range(k):
-        _sub(q, G[act[i]], b[act[i]], len(q))
-    for i in range(k):
-        q[act[i]] -= l2 * b[act[i]]
-
-
-@njit
-def _leave(L, act, place, b, k, r, v):  # type: ignore[no-untyped-def]
-    """The feature at place r of the active ones goes; how many are left."""
-    _remove(L, k, r, v)
-    b[act[r]], place[act[r]] = 0.0, -1
-    for i in range(r, k - 1):
-        act[i] = act[i + 1]
-        place[act[i]] = i
-    return k - 1
-
-
-@njit
-def _first_zero(b, d, s, act, k):  # type: ignore[no-untyped-def]
-    """How far along d until a coefficient has the wrong sign, and which; 1 and -1 where none."""
-    far, at = 1.0, -1
-    for i in range(k):
-        j = act[i]
-        if d[i] * s[j] < 0 and (b[j] + d[i]) * s[j] <= 0:
-            t = -b[j] / d[i]
-            if t < far or at < 0:
-                far, at = t, i
-    return far, at
-
-
-@njit
-def _settle(L, b, s, q, l1, act, place, k, d, right):  # type: ignore[no-untyped-def]
-    """Solve on the active features, which leave where their sign would turn; how many are left.
-
-    `q` is kept right on them alone.
+    >>> B, gaps, _ = lasso_path(np.eye(2), np.array([3.0, -1.0]), 10.0, np.array([4.0, 2, 0.5]), 1.0)
+    >>> B.tolist(), bool((gaps < 1e-14).all())
+    ([[0.0, 0.0], [1.0, 0.0], [2.5, -0.5]], True)
     """
-    while k:
-        for i in range(k):
-            d[i] = q[act[i]] - l1 * s[act[i]]
-            right[i] = d[i]
-        _forward(L, k, d)
-        _backward(L, k, d)
-        t, out = _first_zero(b, d, s, act, k)
-        for i in range(k):
-            b[act[i]] += t * d[i]
-            q[act[i]] -= t * right[i]
-        if out < 0:
-            return k
-        k = _leave(L, act, place, b, k, out, d)
-    return k
+    if len(c) <= SMALL:
+        return stepped_path(G, c, yy, alphas, l1_ratio, np.zeros(len(c)))
+    return active_path(G, c, yy, alphas, l1_ratio, np.zeros(len(c)), ROUNDS, np.empty((0, 0)))
 
 
-@njit
-def _slide(G, L, b, s, act, place, k, j, sign, z):  # type: ignore[no-untyped-def]
-    """j depends on the active features: move along the direction that leaves Gb as it is until
-    one of them comes to zero and leaves. How many are left, and whether there was such."""
-    for i in range(k):
-        z[i] = G[j, act[i]]
-    _forward(L, k, z)
-    _backward(L, k, z)
-    far, at = np.inf, -1
-    for i in range(k):
-        v = -sign * z[i]
-        if v * s[act[i]] < 0 and -b[act[i]] / v < far:
-            far, at = -b[act[i]] / v, i
-    if at < 0:
-        return k, False
-    for i in range(k):
-        b[act[i]] -= far * sign * z[i]
-    b[j] = far * sign
-    return _leave(L, act, place, b, k, at, z), True
+def lasso_minimum(G: Array, c: Array, l1: float, l2: float, start: Array) -> Array:
+    """b (p,) of one penalty, from a start. Of G the first p rows and columns count."""
+    p = len(c)
+    if p <= SMALL:
+        found = LassoSteps(G[:p, :p], c, start.copy())
+        found.begin(l2)
+        found.solve(l1, ROUNDS)
+        return found.b
+    alpha, known = np.array([l1 + l2]), factor(G, l2, start)
+    B, _, _ = active_path(G, c, 1.0, alpha, l1 / alpha[0], start.copy(), ROUNDS, known)
+    return np.asarray(B[0])
 
 
-@njit
-def _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, z):  # type: ignore[no-untyped-def]
-    """Let the features of the largest slopes in; how many are active, and how many came, or -1
-    where others moved for one."""
-    worst, came = 0.0, 0
-    for j in range(len(q)):
-        if place[j] < 0 and seen[j] < TIMES:
-            worst = max(worst, abs(q[j]) - l1)
-    if worst <= tol:
-        return k, 0
-    for j in range(len(q)):
-        if place[j] >= 0 or seen[j] >= TIMES or abs(q[j]) - l1 < worst / 2:
-            continue
-        sign = 1.0 if q[j] > 0 else -1.0
-        enters, slid = _append(L, G, l2, act, k, j, z), False
-        if not enters and came:
-            continue  # later, alone: the others must be settled
-        seen[j] += 1
-        if not enters:
-            k, slid = _slide(G, L, b, s, act, place, k, j, sign, z)
-            if not slid:
-                continue
-            enters = _append(L, G, l2, act, k, j, z)
-        if enters:
-            act[k], place[j], s[j] = j, k, sign
-            k, came = k + 1, came + 1
+def independent(G: Array) -> Array:
+    """Which features those before them do not make up, (p,).
+
+    >>> independent(np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 3.0]])).tolist()
+    [True, False, True]
+    """
+    found = LassoSteps(G, np.zeros(len(G)), np.zeros(len(G)))
+    found.take(np.arange(len(G)))
+    return ~found.free
+
+
+def stepped_path(
+    G: Array, c: Array, yy: float, alphas: Array, l1_ratio: float, b: Array, rounds: int = ROUNDS
+) -> tuple[Array, Array, Array]:
+    """`lasso_path` in NumPy, from a start b, which moves, in so many rounds a penalty."""
+    m, at = len(alphas), 0
+    out, took = np.zeros((m, len(c))), np.zeros(m, np.int64)
+    found = LassoSteps(G, c, b)
+    while at < m:
+        l1, l2 = float(alphas[at] * l1_ratio), float(alphas[at] * (1 - l1_ratio))
+        found.begin(l2)
+        took[at] = found.solve(l1, rounds)
+        out[at] = found.b
+        at += 1
+        if l2 == 0 and at < m and took[at - 1] < rounds:
+            at += found.follow(l1 - alphas[at:], l1, out[at:])
+    return out, path_gaps(G, c, yy, alphas, l1_ratio, out), took
+
+
+def path_gaps(G: Array, c: Array, yy: float, alphas: Array, l1_ratio: float, B: Array) -> Array:
+    """The duality gaps (m,): residuals, scaled until every slope is within l1, are dual points."""
+    l1, l2 = alphas * l1_ratio, alphas * (1 - l1_ratio)
+    some = np.flatnonzero((B != 0).any(0))
+    b = B[:, some]
+    Q = c - b @ G[some]
+    Q[:, some] -= l2[:, None] * b
+    top, inner = np.abs(Q).max(1, initial=0.0), (Q[:, some] * b).sum(1)
+    scale = np.minimum(1.0, l1 / np.where(top > 0, top, l1))
+    squares = np.maximum(yy - b @ c[some] - inner, 0.0)  # |y - Xb|^2 + l2 |b|^2
+    return np.asarray((1 - scale) ** 2 * squares / 2 + l1 * np.abs(b).sum(1) - scale * inner)
+
+
+class LassoSteps:
+    """b (p,), which moves, the features `act` (k,) of it that are not zero, their signs `s` (p,),
+    and the factor U'U = G_AA + l2 I."""
+
+    def __init__(self, G: Array, c: Array, b: Array) -> None:
+        self.G, self.c, self.b = G, c, b
+        self.s, self.q = np.sign(b), c
+        self.l2, self.ready = 0.0, False
+        self.sizes = float(np.abs(c).max(initial=0.0)), float(G.diagonal().max(initial=0.0))
+        self._forget()
+
+    def _forget(self) -> None:
+        self.act, self.U = np.zeros(0, np.int64), np.zeros((0, 0), order="F")
+        self.free = np.ones(len(self.b), bool)  # those that are not in A
+
+    def begin(self, l2: float) -> None:
+        """A factor of the features that are not zero; those that depend on others become so."""
+        if self.ready and l2 == self.l2:
+            return
+        self._forget()
+        self.l2, self.ready = l2, True
+        some = np.flatnonzero(self.b)
+        self.s[some] = np.sign(self.b[some])
+        self.take(some)
+        self.b[self.free] = 0.0
+
+    # the factor
+    def take(self, ids: Array) -> None:
+        """Features enter, in their order, but for those that depend on others."""
+        if not len(ids):
+            return
+        A, G = self.act, self.G
+        S = G[ids[:, None], ids]
+        size = S.diagonal() + self.l2
+        S[np.diag_indices(len(ids))] = size
+        B = dtrtrs(self.U, G[A[:, None], ids], trans=1)[0] if len(A) else np.zeros((0, len(ids)))
+        S -= B.T @ B
+        R, bad = dpotrf(S, lower=0, clean=1)
+        if not bad and (np.square(R.diagonal()) > DEPENDENT * size).all():
+            self._extend(ids, B, R)
+        elif len(ids) > BLOCK:
+            for start in range(0, len(ids), BLOCK):
+                self.take(ids[start : start + BLOCK])
         else:
-            b[j] = 0.0
-        if slid:
-            return k, -1
-        if came == MOST:
-            break
-    return k, came
+            R, kept = _in_order(S, DEPENDENT * size)
+            self._extend(ids[kept], B[:, kept], R)
 
+    def _extend(self, ids: Array, B: Array, R: Array) -> None:
+        k, size = len(self.act), len(self.act) + len(ids)
+        U = np.zeros((size, size), order="F")
+        U[:k, :k], U[:k, k:], U[k:, k:] = self.U, B, R
+        self.U, self.act = U, np.concatenate([self.act, ids])
+        self.free[ids] = False
 
-@njit
-def _off(q, s, l1, act, k):  # type: ignore[no-untyped-def]
-    """How far the slopes of the active features are from theirs."""
-    far = 0.0
-    for i in range(k):
-        far = max(far, abs(q[act[i]] - l1 * s[act[i]]))
-    return far
+    def _leave(self, r: int) -> None:
+        """The feature at place r of the active ones becomes zero."""
+        U, j, k = self.U, self.act[r], len(self.act) - 1
+        new = np.zeros((k, k), order="F")
+        new[:r, :r], new[:r, r:] = U[:r, :r], U[:r, r + 1 :]
+        if r < k:
+            below = U[r:, r + 1 :]
+            new[r:, r:] = dpotrf(below.T @ below, lower=0, clean=1)[0]
+        self.U, self.act = new, np.delete(self.act, r)
+        self.b[j], self.free[j] = 0.0, True
 
+    # steps
+    def _slopes(self) -> None:
+        A, b = self.act, self.b
+        few = 3 * len(A) < len(b)
+        self.q = self.c - (b[A] @ self.G[A] if few else self.G @ b)
+        if self.l2:
+            self.q -= self.l2 * b
 
-@njit
-def _gap(b, q, rr, l1, act, k):  # type: ignore[no-untyped-def]
-    """The duality gap: the residual, scaled until every slope is within l1, is a dual point."""
-    top, norm, inner = 0.0, 0.0, 0.0
-    for j in range(len(q)):
-        top = max(top, abs(q[j]))
-    scale = min(1.0, l1 / top) if top > 0 else 1.0
-    for i in range(k):
-        j = act[i]
-        norm += abs(b[j])
-        inner += b[j] * q[j]
-    return (1 - scale) ** 2 * rr / 2 + l1 * norm - scale * inner
+    def _settle(self, l1: float) -> None:
+        """Solve on the active features, which leave where their sign would turn."""
+        while len(self.act):
+            A = self.act
+            s, b = self.s[A], self.b[A]
+            right = self.q[A] - l1 * s
+            d = dpotrs(self.U, right)[0]
+            turned = np.flatnonzero(((b + d) * s <= 0) & (d * s < 0))
+            if not len(turned):
+                self.b[A] = b + d
+                return
+            far = -b[turned] / d[turned]
+            first = int(far.argmin())
+            self.b[A] = b + far[first] * d
+            self.q[A] -= far[first] * right
+            self._leave(int(turned[first]))
 
+    def _enter(self, l1: float, tol: float, seen: Array) -> bool:
+        """Let the features of the largest slopes in; whether there were any."""
+        over = np.where(self.free & (seen < TIMES), np.abs(self.q) - l1, -1.0)
+        worst = float(over.max(initial=-1.0))
+        if worst <= tol:
+            return False
+        ids, k = np.flatnonzero(over >= worst / 2)[:MOST], len(self.act)
+        self.s[ids] = np.sign(self.q[ids])
+        self.take(ids)
+        seen[self.act[k:]] += 1
+        if len(self.act) == k:  # all depend on the active ones: one alone, as others must settle
+            for j in ids.tolist():
+                seen[j] += 1
+                if self._slide(j):
+                    break
+            self._slopes()
+        return True
 
-@njit
-def _squares(c, yy, b, q, act, k):  # type: ignore[no-untyped-def]
-    """|y - Xb|^2 + l2 |b|^2 = yy - c'b - q'b"""
-    total = yy
-    for i in range(k):
-        total -= (c[act[i]] + q[act[i]]) * b[act[i]]
-    return max(total, 0.0)
+    def _slide(self, j: int) -> bool:
+        """j depends on the active features: move along the direction that leaves Gb as it is until
+        one of them comes to zero and leaves. Whether there was such."""
+        A, sign = self.act, self.s[j]
+        z, b = dpotrs(self.U, self.G[A, j])[0] * sign, self.b[A]
+        down = np.flatnonzero(z * self.s[A] > 0)
+        if not len(down):
+            return False
+        far = b[down] / z[down]
+        first = int(far.argmin())
+        self.b[A] = b - far[first] * z
+        self._leave(int(down[first]))
+        self.take(np.array([j]))
+        self.b[j] = 0.0 if self.free[j] else far[first] * sign
+        return True
 
-
-def factor(G: Array, l2: float, b: Array) -> Array:
-    """(k, k) the factor of the features that are not zero, where they are many and far from
-    dependent; else nothing.
-
-    >>> factor(np.eye(2), 0.0, np.ones(2)).shape
-    (0, 0)
-    """
-    some = np.flatnonzero(b)
-    if len(some) < MANY:
-        return np.empty((0, 0))
-    A = G[np.ix_(some, some)]
-    A[np.diag_indices(len(A))] += l2
-    squares = SOUND * np.diag(A)
-    U, bad = dpotrf(A.T, lower=0, overwrite_a=1)
-    return U.T if not bad and (np.diag(U) ** 2 > squares).all() else np.empty((0, 0))
-
-
-@njit
-def _begin(G, L, l2, b, s, act, place, z, known):  # type: ignore[no-untyped-def]
-    """A factor of the features that are not zero; those that depend on others become so. What is
-    `known` of it, all or nothing, is not computed."""
-    k = 0
-    for j in range(len(b)):
-        place[j] = -1
-        if b[j] != 0.0:
-            if len(known):
-                L[k, : k + 1] = known[k, : k + 1]
-            if len(known) or _append(L, G, l2, act, k, j, z):
-                act[k], place[j], s[j] = j, k, 1.0 if b[j] > 0 else -1.0
-                k += 1
-            else:
-                b[j] = 0.0
-    return k
-
-
-@njit
-def _rounding(c, b, width):  # type: ignore[no-untyped-def]
-    """What the slopes may be off by."""
-    top, norm = 0.0, 0.0
-    for j in range(len(b)):
-        top = max(top, abs(c[j]))
-        norm += abs(b[j])
-    return 8 * EPS * (top + norm * width)
-
-
-@njit
-def _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds):  # type: ignore[no-untyped-def]
-    """One penalty, from where b is; how many features are active, and the rounds it took."""
-    width, again = 0.0, 2
-    for j in range(len(b)):
-        seen[j], width = 0, max(width, G[j, j])
-    _slopes(G, c, b, l2, act, k, q)
-    for step in range(rounds):
-        k = _settle(L, b, s, q, l1, act, place, k, room[0], room[1])
-        _slopes(G, c, b, l2, act, k, q)
-        tol = 1e-13 * l1 + _rounding(c, b, width)
-        k, came = _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, room[2])
-        if came < 0:
-            _slopes(G, c, b, l2, act, k, q)
-        elif came == 0:
-            if again == 0 or _off(q, s, l1, act, k) <= tol:
-                return k, step + 1
+    def solve(self, l1: float, rounds: int) -> int:
+        """One penalty, from where b is; the rounds it took."""
+        seen, again, (top, width) = np.zeros(len(self.b), np.int64), 2, self.sizes
+        self._slopes()
+        for step in range(rounds):
+            self._settle(l1)
+            self._slopes()
+            tol = 1e-13 * l1 + 8 * EPS * (top + float(np.abs(self.b).sum()) * width)
+            if self._enter(l1, tol, seen):
+                continue
+            A = self.act
+            off = float(np.abs(self.q[A] - l1 * self.s[A]).max(initial=0.0))
+            if again == 0 or off <= tol:
+                return step + 1
             again -= 1
-    return k, rounds
+        return rounds
+
+    def follow(self, falls: Array, l1: float, out: Array) -> int:
+        """Of penalties less than l1 by rising `falls`, how many keep these features and signs: b is
+        linear in them, and is written to the first rows of `out`. It is where the last of them is."""
+        A = self.act
+        if not len(A):
+            return 0
+        d = dpotrs(self.U, self.s[A])[0]
+        b, h = self.b[A], d @ self.G[A]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            zero = np.where(d * self.s[A] < 0, -b / d, np.inf).min()
+            above = np.where(self.free & (h < 1), (l1 - self.q) / (1 - h), np.inf).min()
+            below = np.where(self.free & (h > -1), (l1 + self.q) / (1 + h), np.inf).min()
+        n = int(np.searchsorted(falls, min(zero, above, below)))
+        out[:n, A] = b + np.multiply.outer(falls[:n], d)
+        if n:
+            self.b[A] = out[n - 1, A]
+        return n
 
 
-@njit
-def active_path(G, c, yy, alphas, l1_ratio, b, rounds, known):  # type: ignore[no-untyped-def]
-    """b (m, p) of every penalty, the gaps (m,), and the rounds it took (m,).
-
-    G (p, p), or more of which the first p count, is symmetric, `yy` the squares of the target;
-    `b` (p,) is where to start, and where the last penalty ends. l1 = alpha l1_ratio, l2 = alpha
-    (1 - l1_ratio). `known` is what `factor` gives for b and the first l2, or empty.
-    """
-    p, m = len(c), len(alphas)
-    out, gaps, took = np.zeros((m, p)), np.zeros(m), np.zeros(m, np.int64)
-    L, s, q, room = np.zeros((p, p)), np.zeros(p), np.zeros(p), np.zeros((3, p))
-    act, place, seen = np.zeros(p, np.int64), np.zeros(p, np.int64), np.zeros(p, np.int64)
-    k, last = 0, -1.0
-    for a in range(m):
-        l1, l2 = alphas[a] * l1_ratio, alphas[a] * (1 - l1_ratio)
-        if l2 != last:  # another matrix: the factor is made anew
-            k, last = _begin(G, L, l2, b, s, act, place, room[0], known[: (a == 0) * p]), l2
-        k, took[a] = _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds)
-        for i in range(k):
-            out[a, act[i]] = b[act[i]]
-        gaps[a] = _gap(b, q, _squares(c, yy, b, q, act, k), l1, act, k)
-    return out, gaps, took
+def _in_order(S: Array, least: Array) -> tuple[Array, Array]:
+    """R'R = S of the features of which those before leave more than the least, and which."""
+    S, R, kept = S.copy(), np.zeros(S.shape), list[int]()
+    for j in range(len(S)):
+        if S[j, j] > least[j]:
+            row = S[j] / np.sqrt(S[j, j])
+            row[:j] = 0.0
+            R[len(kept)] = row
+            S -= np.multiply.outer(row, row)
+            kept.append(j)
+    return R[: len(kept)][:, kept], np.array(kept, np.int64)

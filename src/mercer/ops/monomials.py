@@ -162,7 +162,57 @@ def exponents(program: Program, columns: Array | None = None) -> sp.csr_array:
         rows.append(here)
         cols.append(a)
     ones = np.ones(sum(map(len, rows)), np.int64)
-    return sp.csr_array((ones, (np.concatenate(rows), np.concatenate(cols))), shape=shape)
+    out = sp.csr_array((ones, (np.concatenate(rows), np.concatenate(cols))), shape=shape)
+    out.sum_duplicates()  # SciPy 1.13 leaves that to the caller
+    return out
+
+
+def ends(program: Program) -> list[int]:
+    """Where the monomials of degree 0, 1, ... begin, and where the last of them end."""
+    return [
+        0,
+        *([1] if program.degree else []),
+        *program.first[2:, 0].tolist(),
+        program.D + program.skip,
+    ]
+
+
+def degrees(program: Program) -> Array:
+    """The degree of every monomial, the constant included."""
+    return np.repeat(np.arange(program.degree + 1), np.diff(ends(program)))
+
+
+def inverse_factorials(program: Program) -> Array:
+    """prod_j 1 / a_j! of every monomial, the constant included.
+
+    A monomial is its leading column times its parent; where the parent leads with the same column,
+    the run grows by one.
+    """
+    size = program.D + program.skip
+    w, run = np.ones(size), np.ones(size)
+    for k in range(2, program.degree + 1):
+        for start, stop, source, others in zip(
+            program.first[k, :-1],
+            program.first[k, 1:],
+            program.parent[k],
+            program.first[k - 1, 1:],
+            strict=True,
+        ):
+            same = max(0, others - source)
+            run[start : start + same] += run[source : source + same]
+            w[start:stop] = w[source : source + stop - start] / run[start:stop]
+    return w
+
+
+def words_of(program: Program) -> list[tuple[int, ...]]:
+    """The columns of every monomial, the constant included."""
+    words: list[tuple[int, ...]] = [()]
+    for k in range(1, program.degree + 1):
+        top = len(words)
+        words += [
+            (a, *word) for a in range(program.d) for word in words[program.parent[k, a] : top]
+        ]
+    return words
 
 
 def expand(

@@ -8,6 +8,7 @@ from math import ceil, log, sqrt
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.inputs import Array
 from mercer.invariants import Is, Whole, check
@@ -133,6 +134,12 @@ class Hashed:
         at, entry = self._places(start, stop, w.dtype)
         return (w[at] * entry).sum(0)
 
+    def columns(self, start: int, stop: int, dtype: Any) -> sp.csc_array:
+        """Columns start to stop of A, sparse."""
+        at, entry = self._places(start, stop, dtype)  # row i stands above row i + 1: sorted
+        pointers = np.arange(0, at.size + 1, self.s)
+        return sp.csc_array((entry.T.ravel(), at.T.ravel(), pointers), shape=(self.m, stop - start))
+
     def matrix(self, d: int) -> Array:
         """A (m, d), dense, for tests."""
         A, (at, entry) = np.zeros((self.m, d)), self._places(0, d, np.float64)
@@ -211,6 +218,10 @@ class Normals:
     def pieces(self, d: int) -> list[slice]:
         """The columns, in pieces of which A can hold one at a time."""
         return cuts(d, max(1, CHUNK_BYTES // (4 * self.m * BLOCK_COLUMNS)) * BLOCK_COLUMNS)
+
+    def columns(self, start: int, stop: int, dtype: Any) -> Array:
+        """Columns start to stop of A."""
+        return self.rows(start, stop, dtype).T
 
     def matrix(self, d: int) -> Array:
         """A (m, d), dense, for tests."""

@@ -17,6 +17,7 @@ TILE_BYTES = (
     1 << 20
 )  # one array of a tile: small enough for a core's cache, large enough that Python's share is small
 TILE_ROWS = 256
+WIDE = 4  # of items, whose sides take longer to prepare than a tile to leave the cache
 
 
 @cache
@@ -49,21 +50,23 @@ def square(itemsize: int) -> int:
     return math.isqrt(TILE_BYTES // itemsize) // 64 * 64
 
 
-def fill(out: Array, tile: Callable[[slice, slice], Any], *, symmetric: bool = False) -> Array:
+def fill(
+    out: Array, tile: Callable[[slice, slice], Any], *, symmetric: bool = False, wide: int = 1
+) -> Array:
     """out[rows, cols] = tile(rows, cols), in threads; of a symmetric matrix only one triangle is
-    computed."""
-    down, across = (
-        (square(out.dtype.itemsize),) * 2 if symmetric else (TILE_ROWS, columns(out.dtype.itemsize))
-    )
+    computed, of others tiles `wide` times as wide as a cache would have them."""
+    size = out.dtype.itemsize
+    down, across = (square(size),) * 2 if symmetric else (TILE_ROWS, wide * columns(size))
     settle_allocator()
 
     def row(rows: slice) -> None:
         for cols in cuts(out.shape[1], across):
             if symmetric and cols.start < rows.start:
                 continue
-            out[rows, cols] = tile(rows, cols)
+            values = np.asarray(tile(rows, cols))
+            out[rows, cols] = values
             if symmetric and cols.start > rows.start:
-                out[cols, rows] = out[rows, cols].T
+                out[cols, rows] = values.T  # while they are in the cache
 
     parallel_map(row, cuts(out.shape[0], down))
     return out

@@ -3,8 +3,8 @@ numbers, symbols."""
 
 from mercer.pairs.dual import Dual, DualPairs, contract
 from mercer.pairs.near import squares
-from mercer.pairs.side import Side
-from mercer.pairs.tile import Diagonal, Tile, centre_of
+from mercer.pairs.side import Side, Sides, centre_of
+from mercer.pairs.tile import Diagonal, Tile
 from mercer.pairs.traced import KernelSource, Symbol, Trace, Traced
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Dual",
     "DualPairs",
     "Side",
+    "Sides",
     "KernelSource",
     "Symbol",
     "Tile",

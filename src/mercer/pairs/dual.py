@@ -8,8 +8,9 @@ bandwidth a column is a matrix product.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import reduce
 from typing import Any, cast
 
 import numpy as np
@@ -83,6 +84,10 @@ def plain(x: Any) -> Any:
 
 def _times(d: Tangents, by: Any) -> Tangents:
     return {slot: t * by for slot, t in d.items()}
+
+
+def _merged(some: Iterable[Tangents]) -> Tangents:
+    return reduce(_merge, some, {})
 
 
 def _merge(a: Tangents, b: Tangents) -> Tangents:
@@ -187,6 +192,35 @@ class DualPairs:
             "sinsq", (period, bandwidth), lambda t, p, b: lambda A: _by_sinsq(t, p, b, A)
         )
 
+    def between(self, kernel: Any) -> Any:
+        """A kernel of items: its values, and its slopes by the parameters that are duals here."""
+        params = {f.name: getattr(kernel, f.name) for f in fields(kernel)}
+        moving = {name: p for name, p in params.items() if isinstance(p, Dual)}
+        still = kernel if not moving else type(kernel)(**{n: plain(p) for n, p in params.items()})
+        value = self.base.between(still)
+        if not moving:
+            return value
+        slopes = self.base.slopes_between(still)
+        return Dual(value, _merged(_times(p.d, slopes[n]) for n, p in moving.items()))
+
+    def over_bags(self, sets: Any) -> Dual:
+        """Sums over bags; weights of pairs of bags are carried to those of their members."""
+        base = self.base
+        own = base if isinstance(base, Diagonal) else None
+        parts = [base.overlap(sets)] if isinstance(base, Tile) else base.overlaps(sets)
+
+        def on(tile: Tile) -> Any:
+            return sets.kernel.on(DualPairs(tile))
+
+        def pull(A: Array) -> list[tuple[Any, float]]:
+            weights = [A] if own is None else own.collected(A)[:, None, None]
+            each = zip(parts, weights, strict=True)
+            tiles = ((tile, o.spread(w, r, c)) for o, w in each for r, c, tile in o)
+            return [found for tile, G in tiles for found in pulled(on(tile), G)]
+
+        sums = [o.summed(lambda tile: plain(on(tile))) for o in parts]
+        return Dual(sums[0] if own is None else own._shaped(sums), {Quantity(pull): 1.0})
+
     def _part(self, base: Any) -> DualPairs:
         # One DualPairs a part, so that equal quantities of it share a slot.
         return self._parts.setdefault(id(base), DualPairs(base))
@@ -268,10 +302,17 @@ def _by_sinsq(t: Tile, period: Any, bandwidth: Any, A: Array) -> list[tuple[Any,
 def contract(value: Any, G: Array, n_params: int) -> Array:
     """d sum(G * value) / d parameters, from the tangents of a dual tile."""
     out = np.zeros(n_params)
+    for index, g in pulled(value, G):
+        out[index] += g
+    return out
+
+
+def pulled(value: Any, G: Array) -> list[tuple[Any, float]]:
+    """What weights on the pairs of a dual tile are to the parameters, one by one."""
+    out: list[tuple[Any, float]] = []
     for slot, tangent in dual(value).d.items():
         if isinstance(slot, Quantity):
-            for index, g in slot.pull(np.broadcast_to(G * tangent, G.shape)):
-                out[index] += g
+            out += slot.pull(np.broadcast_to(G * tangent, G.shape))
         else:
-            out[slot] += np.sum(G * tangent, dtype=np.float64)
+            out.append((slot, float(np.sum(G * tangent, dtype=np.float64))))
     return out

@@ -16,6 +16,7 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.ops import slopes
+from mercer.ops.chisquare import chisquare_slopes
 from mercer.ops.frozen import FrozenArray
 from mercer.ops.slopes import product
 from mercer.ops.special import Numbers
@@ -32,8 +33,8 @@ from mercer.pairs.pulls import (
     through,
     without_each,
 )
-from mercer.pairs.side import Bandwidth, Side, per_column, square
-from mercer.pairs.tile import Diagonal, Tile, centre_of
+from mercer.pairs.side import Bandwidth, Side, centre_of, per_column, square
+from mercer.pairs.tile import Diagonal, Tile
 
 NO_COLUMNS = (
     "items have no derivative by the inputs, as they have no columns; give rows of numbers."
@@ -195,6 +196,20 @@ class InputPairs(SharedSlots):
         )
 
     @property
+    def chisq(self) -> Dual:
+        return self._chisquare("chisq", self.tile.chisq, distance=True)
+
+    @property
+    def harmonic(self) -> Dual:
+        return self._chisquare("harmonic", self.tile.harmonic, distance=False)
+
+    def _chisquare(self, key: str, value: Array, *, distance: bool) -> Dual:
+        """Where both rows have 0 its slope is that to the right, as there is no other."""
+        return self._quantity(
+            key, value, lambda T, A: chisquare_slopes(T, A, self._X, self._Z, distance=distance)
+        )
+
+    @property
     def angle(self) -> Dual:
         """Its slope is -(z / (|x| |z|) - cos x / |x|^2) / sin; 0 where that is not defined."""
 
@@ -314,6 +329,10 @@ class InputRows(SharedSlots):
     def prod1p(self) -> Dual:
         value = self.base.prod1p
         return self._quantity("prod1p", value, lambda X: 2 * X / (1 + X**2) * value)
+
+    @property
+    def harmonic(self) -> Dual:
+        return self._quantity("harmonic", self.base.harmonic, np.ones_like)
 
     def elementary(self, order: int) -> Dual:
         return self._quantity(

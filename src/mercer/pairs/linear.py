@@ -1,13 +1,15 @@
-"""Linear maps of rows, u = S x: a matrix (d', d), or a vector of d factors, one a column."""
+"""Maps of rows: linear ones, u = S x for a matrix (d', d) or a vector of d factors, one a column, and
+functions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.inputs import Array, Matrix, Table
+from mercer.inputs import Array, Matrix, Table, table
 from mercer.ops.frozen import FrozenArray
 
 BLOCK_ROWS = 16  # of a product, of which every one is summed alike
@@ -88,3 +90,16 @@ def picked(S: FrozenArray, columns: Sequence[int | str]) -> FrozenArray:
     """
     at = Table(np.empty((0, len(S))))
     return FrozenArray(full(S)[[at.position(c) for c in columns]])
+
+
+def mapped(rows: Table, f: Callable[[Any], Any]) -> Table:
+    """f(rows) as a table; one column where f gives one number a row."""
+    out = f(rows.data)
+    if len(out) != len(rows) if not sp.issparse(out) else out.shape[0] != len(rows):
+        raise ValueError(
+            f"warped's f must return one row for each of {len(rows)} rows; it returned {np.shape(out)}."
+        )
+    return table(
+        np.reshape(out, (len(rows), -1)) if isinstance(out, np.ndarray) and out.ndim == 1 else out,
+        "f(X)",
+    )

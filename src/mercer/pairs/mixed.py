@@ -237,6 +237,20 @@ class Moving(FormulasOnly):
         return e[order]
 
     @property
+    def harmonic(self) -> Jet:
+        """Of one side |x|_1; of both 2 x z / (x + z) bends by 1 / (2 x), without end at 0."""
+        total, slope = self.X.sum(1)[:, None], self.V.sum(0)
+        if self.side != "both":
+            return Jet(total, s=slope) if self.side == "rows" else Jet(total, u=slope)
+        bend = Numbers.ratio(np.full(self.X.shape, 0.5), self.X) @ self.V**2
+        return Jet(total, slope / 2, slope / 2, bend, 1.0 * (self.X == 0) @ (self.V != 0))
+
+    @property
+    def chisq(self) -> Jet:
+        """|x|_1 + |z|_1 less twice the harmonic means."""
+        return self.rows.harmonic + self.cols.harmonic - 2 * self.harmonic
+
+    @property
     def angle(self) -> Jet:
         """That between x + s v and x + u v: |s - u| |v across x| / |x|."""
         size = np.sqrt(np.square(self.X).sum(1))[:, None]

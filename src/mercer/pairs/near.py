@@ -4,7 +4,7 @@ accuracy however near x and z are."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from mercer.ops import distances
 from mercer.ops.frozen import FrozenArray
 from mercer.ops.special import Numbers
 from mercer.ops.tiles import cuts
+from mercer.pairs.items import OfItems
 from mercer.pairs.linear import after, picked, through
 from mercer.pairs.near_values import Near, Nears, apart, near, product, still
 from mercer.pairs.side import per_column, square
@@ -66,6 +67,24 @@ class NearPairs:
     def absdist(self, bandwidth: Any = 1.0) -> Near:
         return apart(self.tile.absdist(bandwidth))
 
+    @property
+    def chisq(self) -> Near:
+        return apart(self._chisquare()[0])
+
+    @property
+    def harmonic(self) -> Near:
+        """|x|_1 + |z|_1 - 2 sum_j 2 x_j z_j / (x_j + z_j) is the chi-squared distance."""
+        (X, Z), (D, e) = self._rows(), self._chisquare()
+        return Near(X.sum(1)[:, None], Z.sum(1), self.tile.harmonic, e, D)
+
+    def _chisquare(self) -> tuple[Array, Array]:
+        """sum_j g^2 / (x_j + z_j) and sum_j g of the differences g."""
+        D, e = np.zeros((2, len(self.tile.X), len(self.tile.Z)))
+        for x, z, gap in self._differences():
+            D += gap * Numbers.ratio(gap, x + z)
+            e += gap
+        return D, e
+
     def sinsq(self, period: Any, bandwidth: Any) -> Near:
         X, Z, b, p = self.tile._dense(
             per_column(bandwidth, self.width), per_column(period, self.width, "period")
@@ -93,9 +112,13 @@ class NearPairs:
 
     def _columns(self) -> list[Near]:
         """x_j z_j of every column that some row uses."""
+        return [product(*sides) for sides in self._differences()]
+
+    def _differences(self) -> Iterator[tuple[Array, Array, Array]]:
+        """x_j, z_j and x_j - z_j of every column that some row uses."""
         X, Z = self.tile._dense()
-        sides = ((x[:, None], z) for x, z in zip(X.T, Z.T, strict=True))
-        return [product(x, z) for x, z in sides]
+        for x, z in zip(X.T, Z.T, strict=True):
+            yield x[:, None], z, x[:, None] - z
 
     @property
     def angle(self) -> Near:
@@ -160,6 +183,18 @@ class NearPairs:
         difference leaves."""
         x, z = self.tile.rows.call(f), self.tile.cols.call(f)
         v = self.tile.call(f)
+        return Near(x, z, v, x - z, x + z - 2 * v)
+
+    def between(self, kernel: OfItems) -> Near:
+        """A kernel of items, by its values."""
+        x, z = self.tile.rows.between(kernel), self.tile.cols.between(kernel)
+        v = self.tile.between(kernel)
+        return Near(x, z, v, x - z, x + z - 2 * v)
+
+    def over_bags(self, sets: Any) -> Near:
+        """Sums over bags, by their values."""
+        x, z = self.tile.rows.over_bags(sets), self.tile.cols.over_bags(sets)
+        v = self.tile.over_bags(sets)
         return Near(x, z, v, x - z, x + z - 2 * v)
 
     # inside
@@ -231,14 +266,12 @@ class NearMapped(NearPairs):
         s[rows, cols] = np.einsum("ij,ij->i", GA, gaps)
         return Near(found.a, found.b, found.value, e, s, found.unit)
 
-    def _columns(self) -> list[Near]:
+    def _differences(self) -> Iterator[tuple[Array, Array, Array]]:
         (X, Z), (rows, cols, gaps) = self._rows(), self.near
-        out = []
         for x, z, gap in zip(X.T, Z.T, gaps.T, strict=True):
             D = x[:, None] - z
             D[rows, cols] = gap
-            out.append(product(x[:, None], z, D))
-        return out
+            yield x[:, None], z, D
 
     def _rows(self) -> tuple[Array, Array]:
         return NearPairs(self.tile.whole)._rows()

@@ -11,7 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.inputs import Array, Matrix, Table
+from mercer.listed import bare
 from mercer.ops.distances import augmented
+from mercer.pairs.items import OfItems
 
 Bandwidth = float | tuple[float, ...]
 
@@ -24,6 +26,23 @@ def per_column(bandwidth: Bandwidth, d: int, name: str = "bandwidth") -> Array:
             f"{name} has {len(b)} values, but X has {d} columns; give one number, or one a column."
         )
     return np.broadcast_to(b, (d,))
+
+
+def circle(data: Array, period: Array) -> Array:
+    """(cos, sin) of every column on the circle of its period: |u - v|^2 = 4 sin^2(pi (x - z) /
+    period)."""
+    angle = data.astype(np.float64) * (2 * np.pi / period)
+    return np.concatenate([np.cos(angle), np.sin(angle)], axis=1).astype(data.dtype)
+
+
+def centre_of(X: Table, Z: Table) -> Array | None:
+    """The point that distances are measured about, so that a large common offset costs no
+    digits."""
+    if X.items or X.sparse or not (len(X) and len(Z)):
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        c = (X.data.mean(0, dtype=np.float64) + Z.data.mean(0, dtype=np.float64)) / 2
+    return np.where(np.isfinite(c), c, 0.0)
 
 
 def square(A: Array, d: int, dtype: Any) -> Array:
@@ -44,6 +63,7 @@ class Side:
     _scaled: dict[Any, tuple[Matrix, Array]] = field(default_factory=dict, repr=False)
     _operands: dict[Any, Array] = field(default_factory=dict, repr=False)
     _parts: dict[Any, Table] = field(default_factory=dict, repr=False)
+    _read: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -57,11 +77,32 @@ class Side:
         """|x|^2 of the raw rows."""
         return square_norms(self.data).astype(self.data.dtype)
 
+    @cached_property
+    def nonnegative(self) -> Side:
+        """These rows, which must hold no number below zero; callers that know of which rows they
+        are have said it before, see `mercer.kernels.histograms`."""
+        values = self.data.data if self.rows.sparse else self.data
+        if values.size and values.min() < 0:
+            raise ValueError(
+                f"rows of chi-squared kernels must hold numbers >= 0, got {values.min():.6g}; shift or clip those columns."
+            )
+        return self
+
     def part(self, key: Any, of: Callable[[Table], Table]) -> Table:
         """Other rows made of these, once: a warp, or some columns."""
         if key not in self._parts:
             self._parts[key] = of(self.rows)
         return self._parts[key]
+
+    def read(self, kernel: OfItems) -> Any:
+        """The items as a kernel reads them, once."""
+        if not self.rows.items:
+            raise ValueError(
+                f"{kernel!r} compares items, got rows of numbers; give a list of items, such as strings."
+            )
+        if (key := kernel.reading) not in self._read:
+            self._read[key] = kernel.read(bare(self.data))
+        return self._read[key]
 
     def scaled(self, bandwidth: Bandwidth) -> tuple[Matrix, Array]:
         """Centred rows over the bandwidth, and their squared norms in float64."""
@@ -101,6 +142,32 @@ class Side:
         return np.ascontiguousarray(A.toarray() if sp.issparse(A) else A)
 
 
+class Sides(dict[tuple[int, int], Side]):
+    """The pieces of a table as sides of tiles, each made once."""
+
+    def __init__(self, rows: Table, centre: Array | None) -> None:
+        super().__init__()
+        self.rows, self.centre = rows, centre
+
+    def __getitem__(self, piece: Any) -> Side:
+        return self.setdefault((piece.start, piece.stop), Side(self.rows[piece], self.centre))
+
+
+def product(A: Matrix, B: Matrix) -> Array:
+    """A B' of dense or sparse rows, as a dense array."""
+    P = A @ B.T
+    return P if isinstance(P, np.ndarray) else np.asarray(P.toarray())
+
+
+def refine_sparse(D: Array, X: Matrix, Z: Matrix, b: Array, below: float) -> Array:
+    """Squared distances of sparse rows over b, those below a bound taken by differences."""
+    rows, cols = np.nonzero((below > D) & (D > 0))
+    if len(rows):
+        apart = X[rows].astype(np.float64) - Z[cols]
+        D[rows, cols] = square_norms(over(apart, b, np.float64))
+    return D
+
+
 def over(A: Matrix, b: Array, dtype: Any) -> Matrix:
     """Sparse rows with each column divided by its b."""
     out = A.astype(np.float64)
@@ -121,3 +188,12 @@ def square_norms(A: Matrix) -> Array:
 def nonzero_columns(A: Matrix) -> Array:
     """The columns in which a CSR matrix has entries."""
     return np.unique(A.indices)
+
+
+def elementary(squares: Array, order: int) -> Array:
+    """The elementary symmetric polynomial of that order of every row."""
+    E = np.zeros((order + 1, len(squares)), squares.dtype)
+    E[0] = 1
+    for column in squares.T:
+        E[1:] += column * E[:-1]
+    return E[order]

@@ -3,60 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from mercer.inputs import Array, Matrix, Table, table
-from mercer.ops import distances
+from mercer.inputs import Array, Table
+from mercer.ops import chisquare, distances
 from mercer.ops.frozen import FrozenArray
 from mercer.ops.special import Numbers
 from mercer.ops.tiles import cuts
-from mercer.pairs.linear import after, mapped_rows, picked
+from mercer.pairs.bags import Overlap
+from mercer.pairs.items import OfItems
+from mercer.pairs.linear import after, mapped, mapped_rows, picked
 from mercer.pairs.side import (
     Bandwidth,
     Side,
+    centre_of,
+    circle,
+    elementary,
     nonzero_columns,
-    over,
     per_column,
+    product,
+    refine_sparse,
     square,
     square_norms,
 )
 
 Map = Callable[[Any], Any]
-
-
-def circle(data: Array, period: Array) -> Array:
-    """(cos, sin) of every column on the circle of its period: |u - v|^2 = 4 sin^2(pi (x - z) /
-    period)."""
-    angle = data.astype(np.float64) * (2 * np.pi / period)
-    return np.concatenate([np.cos(angle), np.sin(angle)], axis=1).astype(data.dtype)
-
-
-def mapped(rows: Table, f: Map) -> Table:
-    """f(rows) as a table; one column where f gives one number a row."""
-    out = f(rows.data)
-    if len(out) != len(rows) if not sp.issparse(out) else out.shape[0] != len(rows):
-        raise ValueError(
-            f"warped's f must return one row for each of {len(rows)} rows; it returned {np.shape(out)}."
-        )
-    return table(
-        np.reshape(out, (len(rows), -1)) if isinstance(out, np.ndarray) and out.ndim == 1 else out,
-        "f(X)",
-    )
-
-
-def centre_of(X: Table, Z: Table) -> Array | None:
-    """The point that distances are measured about, so that a large common offset costs no
-    digits."""
-    if X.items or X.sparse or not (len(X) and len(Z)):
-        return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        c = (X.data.mean(0, dtype=np.float64) + Z.data.mean(0, dtype=np.float64)) / 2
-    return np.where(np.isfinite(c), c, 0.0)
 
 
 class Tile:
@@ -96,11 +71,11 @@ class Tile:
     @cached_property
     def dot(self) -> Array:
         """x'z"""
-        return _product(self.whole.X.data, self.whole.Z.data)
+        return product(self.whole.X.data, self.whole.Z.data)
 
     def bilinear(self, A: Array) -> Array:
         """x'Az"""
-        return _product(self.whole.X.data @ square(A, self.width, self.dtype), self.whole.Z.data)
+        return product(self.whole.X.data @ square(A, self.width, self.dtype), self.whole.Z.data)
 
     def sqdist(self, bandwidth: Any = 1.0) -> Any:
         """sum_j ((x_j - z_j) / b_j)^2, for formulas that are smooth in it."""
@@ -137,12 +112,25 @@ class Tile:
         return distances.elementary(*self._shared(), order)
 
     @cached_property
+    def chisq(self) -> Array:
+        """sum_j (x_j - z_j)^2 / (x_j + z_j) of rows >= 0, where 0/0 is 0"""
+        whole = self.whole
+        D = chisquare.chisq(*Tile(whole.X.nonnegative, whole.Z.nonnegative)._dense())
+        return self._fill_diagonal(D, 0)
+
+    @cached_property
+    def harmonic(self) -> Array:
+        """sum_j 2 x_j z_j / (x_j + z_j) of rows >= 0, where 0/0 is 0"""
+        whole = self.whole
+        return chisquare.harmonic(*Tile(whole.X.nonnegative, whole.Z.nonnegative)._shared())
+
+    @cached_property
     def angle(self) -> Array:
         """The angle between x and z; a right angle where one of them is zero."""
         sides = self.whole.X, self.whole.Z
         x, z = (np.sqrt(square_norms(s.data)) for s in sides)
         scale = np.outer(x, z)
-        cosine = Numbers.ratio(_product(*(s.data.astype(np.float64) for s in sides)), scale)
+        cosine = Numbers.ratio(product(*(s.data.astype(np.float64) for s in sides)), scale)
         angle = np.arccos(np.clip(cosine, -1, 1))
         self._fill_diagonal(angle, np.where(x > 0, 0, math.pi / 2))
         return angle.astype(self.dtype)
@@ -195,6 +183,20 @@ class Tile:
             )
         return out.astype(self.dtype, copy=False)
 
+    def between(self, kernel: OfItems) -> Array:
+        """The values of a kernel of items."""
+        return kernel.values(self.X.read(kernel), self.Z.read(kernel))
+
+    def slopes_between(self, kernel: OfItems) -> Mapping[str, Array]:
+        return kernel.slopes(self.X.read(kernel), self.Z.read(kernel))
+
+    def over_bags(self, sets: Any) -> Array:
+        """The sums over bags of a kernel of their members."""
+        return self.overlap(sets).summed(sets.kernel.on)
+
+    def overlap(self, sets: Any) -> Overlap:
+        return Overlap(Tile, self.X.read(sets), self.Z.read(sets), self.diagonal)
+
     # inside
     def _part(self, key: Any, made: Callable[[Table], Table], origin: Any = None) -> Tile:
         if key not in self._parts:
@@ -235,7 +237,7 @@ class Tile:
     def _by_product(self, b: Bandwidth, dtype: np.dtype[Any]) -> Array:
         if self.X.rows.sparse or self.Z.rows.sparse:
             A, B = (s._over(b, dtype) for s in (self.X, self.Z))
-            return np.abs(square_norms(A)[:, None] + square_norms(B) - 2 * _product(A, B)).astype(
+            return np.abs(square_norms(A)[:, None] + square_norms(B) - 2 * product(A, B)).astype(
                 self.dtype
             )
         D = distances.by_product(
@@ -253,19 +255,8 @@ class Tile:
         if math.isinf(error):
             return D
         below = (error / distances.TOLERANCE[self.dtype] / 4) ** (4 / 3)
-        if self.X.rows.sparse:
-            return self._refine_sparse(D, b, below)
-        return distances.refine(D, self.X.data, self.Z.data, per_column(b, self.width), below)
-
-    def _refine_sparse(self, D: Array, b: Bandwidth, below: float) -> Array:
-        near = (below > D) & (D > 0)
-        rows, cols = np.nonzero(near)
-        if len(rows):
-            widths = per_column(b, self.width)
-            D[rows, cols] = square_norms(
-                over(self.X.data[rows].astype(np.float64) - self.Z.data[cols], widths, np.float64)
-            )
-        return D
+        refined = refine_sparse if self.X.rows.sparse else distances.refine
+        return refined(D, self.X.data, self.Z.data, per_column(b, self.width), below)
 
     def _fill_diagonal(self, D: Array, value: Any) -> Array:
         if self.diagonal is not None:
@@ -335,7 +326,17 @@ class Diagonal:
         return self._by_pieces(lambda A: np.prod(1 + np.square(A), axis=1))
 
     def elementary(self, order: int) -> Array:
-        return self._by_pieces(lambda A: _elementary(np.square(A), order))
+        return self._by_pieces(lambda A: elementary(np.square(A), order))
+
+    @property
+    def chisq(self) -> Array:
+        return self._shaped(np.zeros(len(self.X.nonnegative), self.dtype))
+
+    @property
+    def harmonic(self) -> Array:
+        """|x|_1"""
+        total = np.asarray(self.X.nonnegative.data.sum(axis=1, dtype=np.float64))
+        return self._shaped(total.astype(self.dtype))
 
     @property
     def angle(self) -> Array:
@@ -349,6 +350,10 @@ class Diagonal:
 
     def pick(self, columns: Sequence[int | str]) -> Diagonal:
         return Diagonal(Side(self.X.rows.pick(columns)), self.shape)
+
+    def collected(self, A: Array) -> Array:
+        """Weights of all pairs of the tile around it, added up for each x."""
+        return A if len(self.shape) == 1 else A.sum(axis=self.shape.index(1))
 
     def of(self, f: Map) -> Array:
         """f(x) of every row, one number each."""
@@ -365,6 +370,20 @@ class Diagonal:
             [np.asarray(f(rows[[i]].data, rows[[i]].data)).item() for i in range(len(self.X))]
         ).astype(self.dtype)
 
+    def between(self, kernel: OfItems) -> Array:
+        return self._shaped(kernel.own(self.X.read(kernel)))
+
+    def slopes_between(self, kernel: OfItems) -> Mapping[str, Array]:
+        return {n: self._shaped(v) for n, v in kernel.own_slopes(self.X.read(kernel)).items()}
+
+    def over_bags(self, sets: Any) -> Array:
+        return self._shaped([o.summed(sets.kernel.on)[0, 0] for o in self.overlaps(sets)])
+
+    def overlaps(self, sets: Any) -> list[Overlap]:
+        """Each bag with itself."""
+        bags = self.X.read(sets)
+        return [Overlap(Tile, b, b, 0) for b in map(bags.bag, range(len(bags)))]
+
     def _by_pieces(self, f: Callable[[Array], Array]) -> Array:
         """f of dense rows, a few at a time, in the columns that they use."""
         parts = [Side(self.X.rows[s]) for s in cuts(len(self.X), 256)]
@@ -373,16 +392,3 @@ class Diagonal:
                 [f(p.dense(nonzero_columns(p.data) if p.rows.sparse else None)) for p in parts]
             )
         )
-
-
-def _elementary(squares: Array, order: int) -> Array:
-    E = np.zeros((order + 1, len(squares)), squares.dtype)
-    E[0] = 1
-    for column in squares.T:
-        E[1:] += column * E[:-1]
-    return E[order]
-
-
-def _product(A: Matrix, B: Matrix) -> Array:
-    P = A @ B.T
-    return P if isinstance(P, np.ndarray) else np.asarray(P.toarray())

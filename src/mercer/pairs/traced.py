@@ -242,6 +242,14 @@ class Traced:
     def angle(self) -> Any:
         return self._ask("angle")
 
+    @property
+    def chisq(self) -> Any:
+        return self._ask("chisq") if self.side == "both" else 0.0
+
+    @property
+    def harmonic(self) -> Any:
+        return self._ask("harmonic")
+
     def elementary(self, order: int) -> Any:
         return self._ask("elementary", order)
 
@@ -289,3 +297,9 @@ class Traced:
 
     def call(self, f: Any) -> Any:
         return self._none("Callable(f)")
+
+    def between(self, kernel: Any) -> Any:
+        return self._none(type(kernel).__name__)
+
+    def over_bags(self, sets: Any) -> Any:
+        return self._none("over_sets()")

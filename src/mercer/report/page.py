@@ -29,6 +29,7 @@ def hero(result: FitResult) -> Markup:
         title,
         _headline(result),
         tag("p", name(result.verdict), class_="verdict"),
+        tag("p", tag("code", name(result.formula))) if result.formula else None,
         class_="said",
     )
     return tag(

@@ -16,7 +16,13 @@ LONGEST = 60
 
 def sections(result: FitResult) -> Markup:
     """One part for each column of texts."""
-    return join([_section(told, result) for told in result.texts])
+    unread = tag("p", "The chosen model is a constant, which reads none of them.")
+    return join([*[unread] * _reads_nothing(result), *(_section(t, result) for t in result.texts)])
+
+
+def _reads_nothing(result: FitResult) -> bool:
+    """Whether a constant was chosen: what words say is then said to nobody."""
+    return result.chosen is not None and result.chosen.kind == "constant"
 
 
 def _section(told: Mapping[str, Any], result: FitResult) -> Markup:
@@ -29,7 +35,7 @@ def _section(told: Mapping[str, Any], result: FitResult) -> Markup:
         [
             tag("h3", label(told.get("column", ""), 80)),
             tag("p", name(said)),
-            _ngrams(told, result) if told.get("ngrams") else None,
+            _ngrams(told, result) if told.get("ngrams") and not _reads_nothing(result) else None,
             _raced(told, measure) if told.get("tried") else None,
         ]
     )
@@ -38,9 +44,9 @@ def _section(told: Mapping[str, Any], result: FitResult) -> Markup:
 def spoken(result: FitResult, most: int = 6) -> list[str]:
     """For each column of texts a sentence with the n-grams that speak loudest, for a terminal."""
     out = []
-    for told in result.texts:
+    for told in () if _reads_nothing(result) else result.texts:
         sides: dict[str, list[str]] = {}
-        for gram, output, gain, _ in told.get("ngrams") or ():
+        for gram, output, gain, _ in _loudest_first(told):
             sides.setdefault(_for(gain, output, result), []).append(f'"{gram}"')
         parts = "; ".join(f"{side} {', '.join(grams[:most])}" for side, grams in sides.items())
         if parts:
@@ -58,10 +64,16 @@ def _ngrams(told: Mapping[str, Any], result: FitResult) -> Markup:
             words.number(gain, 3),
             words.count(n),
         ]
-        for gram, output, gain, n in told["ngrams"]
+        for gram, output, gain, n in _loudest_first(told)
     ]
-    head = ["n-gram", "speaks", "weight", "documents"]
-    return table(head, rows, label="Strongest n-grams", numbers=(2, 3), style="narrow")
+    of = ("n-gram", "documents") if told.get("alphabet") is None else ("word", "sequences")
+    head = [of[0], "speaks", "weight", of[1]]
+    return table(head, rows, label=f"Strongest {of[0]}s", numbers=(2, 3), style="narrow")
+
+
+def _loudest_first(told: Mapping[str, Any]) -> list[list[Any]]:
+    """By the size of their weights."""
+    return sorted(told.get("ngrams") or (), key=lambda row: -abs(row[2]))
 
 
 def _for(gain: float, output: str, result: FitResult) -> str:
@@ -83,5 +95,6 @@ def _raced(told: Mapping[str, Any], measure: str) -> Markup:
     rows += [
         [str(kind), f"not tried, for lack of {why}"] for kind, why in told.get("skipped") or ()
     ]
-    head = ["n-grams raced on rows left out", measure]
-    return table(head, rows, label="Kinds of n-grams", numbers=(1,), style="narrow")
+    what = "n-grams" if told.get("alphabet") is None else "words"
+    head = [f"{what} raced on rows left out", measure]
+    return table(head, rows, label=f"Kinds of {what}", numbers=(1,), style="narrow")

@@ -46,6 +46,7 @@ ROOMS = {
             "linalg",
             "models",
             "text",
+            "strings",
         )
     },
     **{

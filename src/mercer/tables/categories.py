@@ -11,6 +11,7 @@ from mercer.inputs import Array
 from mercer.tables.arrow import Column, pc
 from mercer.tables.encoders import CategoryEncoder, TextEncoder, lengths
 from mercer.tables.scale import Standardizer
+from mercer.tables.sequences import alphabet_of
 from mercer.tables.sketch import short
 from mercer.tables.target import label
 from mercer.tables.treatment import MAX_CATEGORIES, Choice, ColumnSample
@@ -26,6 +27,7 @@ WORDY = 4
 SHARED_WORDS = 1.0
 SHARED_CELLS = 3
 COMMON = 0.5
+NO_LETTERS, NO_CODES = r"[^\p{L}\p{M}]+", r"[^\p{L}\p{M}\p{N}_]+"  # what divides words, and codes
 SHARED = 0.5  # of all words, which must be such
 
 
@@ -35,7 +37,7 @@ def words(seen: ColumnSample) -> Choice:
     s = seen.sketch
     cells = text(seen.sample).drop_null()
     if s.n_distinct > max(0.1 * s.n_filled, MAX_CATEGORIES) and (
-        is_long(cells) or _share_words(cells)
+        is_long(cells) or _share_words(cells) or alphabet_of(cells)
     ):
         return _text(seen, cells)
     if s.n_filled >= 10 and s.n_distinct > 0.9 * s.n_filled and len(cells) == len(pc.unique(cells)):
@@ -55,25 +57,31 @@ def is_long(cells: Column) -> bool:
 
 
 def _share_words(cells: Column) -> bool:
-    """Whether different cells have words in common, of two letters at least: names and titles do,
-    codes do not.
+    """Whether different cells have words in common, of two letters at least, or codes of letters and
+    digits: names and titles do, and pairs of codes; codes alone do not.
 
     >>> from mercer.tables.arrow import pa
     >>> colours, things = ("red", "blue", "green"), ("house", "garden", "street", "bridge")
     >>> titles = [f"{c} {t} {i}" for i, (c, t) in enumerate((c, t) for c in colours for t in things * 3)]
     >>> _share_words(pa.array(titles)), _share_words(pa.array([f"user no {i}" for i in range(99)]))
     (True, False)
+    >>> _share_words(pa.array([f"foo{i % 12} bar{i // 12}" for i in range(99)]))
+    True
     """
     distinct = pc.unique(cells)
-    split = pc.split_pattern_regex(pc.utf8_lower(distinct), r"[^\p{L}\p{M}]+")
-    tokens = split.flatten()
+    lower = pc.utf8_lower(distinct)
+    return any(_telling(lower, between) for between in (NO_LETTERS, NO_CODES))
+
+
+def _telling(cells: Column, between: str) -> bool:
+    """Whether what such characters divide comes in some of the cells, and not in most."""
+    tokens = pc.split_pattern_regex(cells, between).flatten()
     tokens = tokens.filter(pc.greater(pc.utf8_length(tokens), 1))
+    tokens = tokens.filter(pc.match_substring_regex(tokens, r"\p{L}"))
     counts = pc.value_counts(tokens).field("counts").to_numpy(zero_copy_only=False)
-    telling = counts[(counts >= SHARED_CELLS) & (counts <= COMMON * len(distinct))].sum()
-    usual = counts[counts > COMMON * len(distinct)].sum()
-    return bool(
-        telling > SHARED_WORDS * len(distinct) and telling > SHARED * (counts.sum() - usual)
-    )
+    telling = counts[(counts >= SHARED_CELLS) & (counts <= COMMON * len(cells))].sum()
+    usual = counts[counts > COMMON * len(cells)].sum()
+    return bool(telling > SHARED_WORDS * len(cells) and telling > SHARED * (counts.sum() - usual))
 
 
 def _text(seen: ColumnSample, cells: Column) -> Choice:

@@ -14,6 +14,7 @@ from mercer.invariants import Each, Floats, Is, check
 from mercer.store import register
 from mercer.tables.arrow import Column
 from mercer.tables.encoders import APART, Encoder, TextEncoder
+from mercer.tables.sequences import SequenceWords
 from mercer.tables.sketch import hashes, short
 from mercer.tables.values import null, text
 from mercer.text.ngrams import NGrams
@@ -94,16 +95,16 @@ class TextScores:
 
     Parameters
     ----------
-    lifts : tuple of NGrams
+    lifts : tuple of NGrams or SequenceWords
         Fitted.
     linear : LinearScores
         Of all their columns.
     """
 
-    lifts: tuple[NGrams, ...]
+    lifts: tuple[NGrams | SequenceWords, ...]
     linear: LinearScores
 
-    must = dict(lifts=Each(Is("NGrams"), least=1), linear=Is("LinearScores"))
+    must = dict(lifts=Each(Is("NGrams", "SequenceWords"), least=1), linear=Is("LinearScores"))
 
     def __post_init__(self) -> None:
         check(self)

@@ -15,6 +15,13 @@ from mercer.text.named import NamedRows
 from mercer.text.records import NUMBERS, check_names, finite_numbers, numbering, of_records, unfit
 
 SEVERAL = list, tuple, set, frozenset
+PLAIN = (
+    int,
+    float,
+    complex,
+    np.generic,
+    type(None),
+)  # values that NumPy reads, or refuses in a sentence
 
 
 def item_rows(X: Any) -> list[Any] | None:
@@ -35,6 +42,32 @@ def item_rows(X: Any) -> list[Any] | None:
 
 def _is_pair(item: Any) -> bool:
     return isinstance(item, list | tuple) and len(item) == 2 and isinstance(item[0], str)
+
+
+def refuse_ragged(X: Any) -> None:
+    """Say what is wrong with what is no table of numbers, before NumPy does in its own words."""
+    remedy = "give rows of as many numbers, dicts, or lists of (name, value) pairs"
+    if isinstance(X, Mapping) and not hasattr(X, "tocsr"):  # SciPy has matrices that are mappings
+        raise ValueError("X is one dict, not rows; give a list of dicts, one for every row.")
+    if X is None or isinstance(X, str | bytes | set | frozenset):
+        what = f"one text, {X!r:.40}" if isinstance(X, str | bytes) else type(X).__name__
+        raise ValueError(f"X must be rows, got {what}; {remedy}.")
+    if len(getattr(X, "columns", " ")) == 0:
+        raise ValueError("X is a frame without columns (0 feature(s)); give at least one.")
+    if isinstance(X, list | tuple) and not X:
+        raise ValueError("X has 0 rows (Found array with 0 sample(s)); give at least one.")
+    if not isinstance(X, list | tuple) or isinstance(X[0], PLAIN[:-1]):
+        return
+    for i, row in enumerate(X):
+        if not isinstance(row, list | tuple | np.ndarray):
+            raise ValueError(f"X must be rows, but row {i} is {row!r:.40}; {remedy}.")
+        strange = [v for v in row if not isinstance(v, PLAIN)][:1]
+        if len(row) != len(X[0]) or strange:
+            told = f"is of length {len(row)}, row 0 of length {len(X[0])}"
+            told = f"holds {strange[0]!r:.40}" if strange else told
+            raise ValueError(
+                f"X must be rows of numbers or of names, but row {i} {told}; {remedy}."
+            )
 
 
 def of_items(rows: Sequence[Any]) -> NamedRows:

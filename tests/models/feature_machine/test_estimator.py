@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
-from sklearn.utils.estimator_checks import check_estimator
 
 import mercer
 from mercer import FeatureMachineClassifier, FeatureMachineRegressor, KernelRidge
@@ -17,6 +16,7 @@ from mercer.models.feature_machine import fit as fitting
 from mercer.models.feature_machine.fit import FeatureSettings, cell_rows, choose
 from mercer.models.feature_machine.paths import MetricPath, PathSetting
 from mercer.models.feature_machine.search import FoundMachines, MetricProblem
+from tests.contract import keeps_contract
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def machine(friedman: tuple[np.ndarray, ...]) -> FeatureMachineRegressor:
 def test_check_estimator(model: type) -> None:
     # rows are split by their places, so that copies may lie on both sides and weights may not
     why = {"check_sample_weight_equivalence_on_dense_data": "splits are of rows"}
-    check_estimator(model(random_state=0), on_skip=None, expected_failed_checks=why)
+    keeps_contract(model(random_state=0), why)
 
 
 def test_a_learnt_metric_beats_a_gaussian(machine, friedman) -> None:

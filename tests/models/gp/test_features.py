@@ -39,8 +39,14 @@ def plain(k, X, y, Z, noise, mean=0.0):
 
 @pytest.mark.parametrize(
     "model",
-    [GP(lift=Monomials(2)), GP(via=Landmarks(30), prior_mean="y", fixed="all", random_state=0)],
-    ids=["exact", "landmarks"],
+    [
+        pytest.param(GP(lift=Monomials(2)), id="exact"),
+        pytest.param(
+            GP(via=Landmarks(30), prior_mean="y", fixed="all", random_state=0),
+            id="landmarks",
+            marks=pytest.mark.long,
+        ),
+    ],
 )
 def test_scikit_learn_contract(model):
     check_estimator(model, on_skip=None)

@@ -135,7 +135,7 @@ BAD = {
     "merging": (dict(kernel=Linear(), budget=5, policy="merging"), 1.0),
     "huge": (dict(kernel=Linear()), 1e200),
     "unsquarable": (dict(kernel="rbf"), 1e200),
-    "kernel": (dict(kernel="cosine"), 1.0),
+    "kernel": (dict(kernel="cosines"), 1.0),
 }
 
 

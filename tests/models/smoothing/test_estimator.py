@@ -89,7 +89,7 @@ def test_items_are_compared_by_their_kernel():
         (dict(kernel="linear", bandwidth="loo"), "with a bandwidth"),
         (dict(kernel="precomputed", bandwidth="loo"), "with a bandwidth"),
         (dict(scales=[0.0]), "scales must be a number > 0"),
-        (dict(kernel="cosine"), "kernel must be"),
+        (dict(kernel="cosines"), "kernel must be"),
     ],
     ids=["bandwidth", "linear", "precomputed", "scales", "kernel"],
 )
@@ -129,7 +129,7 @@ BAD = {
     "text": (dict(scales="x"), 1.0),
     "bandwidth": (dict(bandwidth="x"), 1.0),
     "array": (dict(bandwidth=np.array(["loo", "fixed"])), 1.0),
-    "kernel": (dict(kernel="cosine"), 1.0),
+    "kernel": (dict(kernel="cosines"), 1.0),
     "huge": (dict(), 1e160),
     "linear": (dict(kernel=Linear(), bandwidth="loo"), 1.0),
     "random_state": (dict(random_state="x"), 1.0),

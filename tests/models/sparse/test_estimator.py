@@ -10,16 +10,17 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
-from sklearn.linear_model import Lasso, LassoCV, LogisticRegression
+from sklearn.linear_model import Lasso, LassoCV
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import PolynomialFeatures
-from sklearn.utils.estimator_checks import check_estimator
 
 import mercer
 from mercer import SparseClassifier, SparseRegressor
 from mercer.lifts import Identity, KitchenSink, Monomials
 from mercer.models.sparse import fit as fitting
 from mercer.models.sparse import stored, working_set
+from tests.contract import keeps_contract
+from tests.peers import sparse_logistic
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(150, 6))
@@ -42,10 +43,11 @@ LINEAR = dict(lift=Identity(), n_alphas=3, eps=0.3, cv=2, refit=False)
     ids=["regressor", "classifier", "regressor of a sink", "classifier of a sink"],
 )
 def test_check_estimator(model):
-    # knots and thresholds are those of rows, however often they come
+    # Knots and thresholds are quantiles of the rows, however often each counts. Regressors of the
+    # same sink pass: the rows of that check pick linear terms alone.
     why = {"check_sample_weight_equivalence_on_dense_data": "quantiles are of rows"}
     expected = why if isinstance(model, SparseClassifier) and model.lift is None else {}
-    check_estimator(model, on_skip=None, expected_failed_checks=expected)
+    keeps_contract(model, expected)
 
 
 # what is found
@@ -91,9 +93,7 @@ def test_it_is_the_lasso_of_scikit_learn():
 
 def test_it_is_the_logistic_regression_of_scikit_learn():
     mine = SparseClassifier(Identity(), alpha=0.02, scale=None, tol=1e-12).fit(X, LABELS)
-    peer = LogisticRegression(
-        l1_ratio=1.0, C=1 / (0.02 * 150), solver="saga", tol=1e-11, max_iter=100_000
-    ).fit(X, LABELS)
+    peer = sparse_logistic(C=1 / (0.02 * 150), tol=1e-11).fit(X, LABELS)
     np.testing.assert_allclose(mine.predict_proba(X), peer.predict_proba(X), atol=1e-6)
     np.testing.assert_allclose(mine.predict_log_proba(X), np.log(mine.predict_proba(X)))
     assert mine.coef_.shape == (3, 6)
@@ -392,7 +392,7 @@ def test_a_lift_of_texts():
 
 @pytest.mark.parametrize("made", [SparseRegressor, SparseClassifier])
 def test_wide_sparse_rows_are_never_made_dense(made):
-    Z = sp.random_array((500, 10_000), density=2e-3, rng=RNG, format="csr")
+    Z = sp.random_array((500, 10_000), density=2e-3, random_state=RNG, format="csr")
     f = np.asarray(Z[:, :40].sum(1)).ravel() + 0.05 * RNG.normal(size=500)
     y = f if made is SparseRegressor else f > np.median(f)
     made(alpha=0.5).fit(Z[:50], y[:50])
@@ -442,3 +442,26 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert m.set_params(cv=3).fit(X[:, :2], Y).n_features_in_ == 2
+
+
+@pytest.mark.parametrize("lift", [None, Identity(), Monomials(3)])
+def test_equal_targets_leave_nothing_to_fit(lift):
+    rng = np.random.default_rng(0)
+    for value in (7.0, 0.1, 1e6 + 0.3):
+        X = rng.normal(size=(80, 12 if lift is None else 40))
+        m = SparseRegressor(lift, n_alphas=4).fit(X, np.full(80, value))
+        assert m.names_ == []
+        assert m.intercept_ == value
+        assert m.gap_ == 0
+
+
+def test_targets_of_any_size_or_a_sentence():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=60)
+    for unit in (1e150, 1e-148):
+        assert SparseRegressor(Identity()).fit(X, unit * y).names_[0] == "x0"
+    with pytest.raises(ValueError, match=r"^y differs by too little .* smaller units\.$"):
+        SparseRegressor(Identity()).fit(X, 1e-200 * y)
+    with pytest.raises(ValueError, match=r"^y is too large .* larger units\.$"):
+        SparseRegressor(Identity()).fit(X, 1e200 * y)

@@ -161,3 +161,15 @@ def test_one_standard_error_is_of_differences_fold_by_fold():
     np.testing.assert_allclose(
         close.errors[1], np.std([0.3, -0.2, 0.1, -0.2, 0.1], ddof=1) / np.sqrt(5)
     )
+
+
+def test_more_folds_than_rows_are_refused():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
+    weight = np.r_[np.zeros(10), np.ones(20)]
+    with pytest.raises(ValueError, match=r"^cv=100 folds need as many rows .* there are 30;"):
+        SparseRegressor(cv=100).fit(X, y)
+    with pytest.raises(ValueError, match=r"^cv=21 folds need as many rows .* there are 20;"):
+        SparseRegressor(cv=21).fit(X, y, weight)
+    assert SparseRegressor(cv=20, n_alphas=3).fit(X, y, weight).cv_losses_.shape == (3, 20)
+    assert SparseRegressor(n_alphas=3).fit(X[:3], y[:3]).cv_losses_.shape == (3, 3)

@@ -47,6 +47,7 @@ LIFTS = {
     "columns": Identity(),
     "cubic": Monomials(3, include_bias=False),
     "weighted": Monomials(2, weights="kernel"),
+    "from degree 2": Monomials((2, 3)),
     "capped": Monomials(3, degree_per_column={0: 1}),
     "pairs": Interactions(2, columns=[3, 0, 1]),
     "subsets": Subsets(),
@@ -106,7 +107,7 @@ def test_names_and_signs_are_in_the_users_units():
 
 
 def test_sparse_rows():
-    Z = sp.random_array((N, 30), density=0.2, rng=RNG, format="csr")
+    Z = sp.random_array((N, 30), density=0.2, random_state=RNG, format="csr")
     y = Z.toarray()[:, :3].sum(1)
     m = SparseRegressor(**QUICK).fit(Z, y)
     assert set(m.names_) >= {"x0", "x1", "x2"}
@@ -148,3 +149,75 @@ def test_thresholds_divide_rows_as_the_lift_does(scale):
 
 def _table(x):
     return Table(x[:, None])
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e9])
+def test_constants_that_are_nothing_beside_the_terms_are_not_shown(unit):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = 3 * X[:, 0] * X[:, 1] - 2 * X[:, 2] + 1e-5 * rng.normal(size=300)
+    lift = KitchenSink(n_knots=0, n_jumps=0, functions=())
+    m = SparseRegressor(lift).fit(X, unit * y)
+    assert m.intercept_ != 0
+    assert re.fullmatch(r"-\S+ x2 \+ \S+ x0\*x1", str(m.formula_))
+    moved = str(SparseRegressor(lift).fit(X, unit * (y + 0.25)).formula_)
+    assert float(moved.split(" ")[0]) == pytest.approx(0.25 * unit, rel=4e-3)
+    # an offset beyond the digits of terms is told as exactly as these are
+    far = str(SparseRegressor(lift).fit(X, y + 123456.75).formula_)
+    assert far.startswith("123456.75 - ")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_numbers_beside_a_column_far_from_zero_have_digits_of_its_span(dtype):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(200, 2)) + 1e6).astype(dtype)
+    y = (X[:, 0] - 1e6) * (X[:, 1] - 1e6) + 3 * (X[:, 0] < 1e6)
+    m = SparseRegressor(KitchenSink(n_knots=0, functions=()), rule="min").fit(X, y)
+    code = re.sub(r"1\{([^}]*)\}", r"(\1)", m.formula_.text(9)).replace("^", "**")
+    code = re.sub(r"(\d) (?=[x(])", r"\1*", code)
+    told = eval(code, {"x0": X[:, 0].astype(float), "x1": X[:, 1].astype(float)})
+    np.testing.assert_allclose(told, m.predict(X.astype(float)), atol=1e-4)
+    assert len(set(m.names_)) == len(m.names_)
+
+
+def framed_rows(n=120, seed=5):
+    X = np.random.default_rng(seed).uniform(1, 9, size=(n, 3))
+    return pd.DataFrame(X, columns=["age", "in come", "größe"]), X[:, 0] * X[:, 1] + np.sin(X[:, 2])
+
+
+def test_columns_of_a_frame_are_found_by_name():
+    X, y = framed_rows()
+    m = SparseRegressor(n_alphas=20).fit(X, y)
+    said = m.predict(X)
+    for other in (X, X[X.columns[::-1]], X.assign(more=1.0)):
+        np.testing.assert_allclose(m.formula_(other), said, rtol=1e-12)
+    np.testing.assert_allclose(m.formula_(X.to_numpy()), said, rtol=1e-12)
+    np.testing.assert_allclose(m.formula_(X.to_numpy().tolist()), said)
+    with pytest.raises(ValueError, match=r"no column 'in come'.*give the columns of the fit"):
+        m.formula_(X.rename(columns={"in come": "income"}))
+    with pytest.raises(ValueError, match="2 columns, 3 expected"):
+        m.formula_(X.to_numpy()[:, :2])
+    with pytest.raises(ValueError, match="X must"):
+        m.formula_(X.to_numpy()[0])
+    nameless = SparseRegressor(n_alphas=20).fit(X.to_numpy(), y)
+    np.testing.assert_allclose(nameless.formula_(X), said)
+
+
+def test_a_prompt_shows_the_formula():
+    X, y = framed_rows()
+    m = SparseRegressor(Monomials(2), n_alphas=20).fit(X, X["age"] * X["in come"])
+    assert repr(m.formula_) == str(m.formula_) == m.formula_.text()
+    assert "age*in come" in repr(m.formula_)
+    three = SparseClassifier(Monomials(1), n_alphas=10).fit(X, np.digitize(y, [20, 40]))
+    assert repr(three.formula_).startswith("{0: ")
+    assert "Term(" not in repr(three.formula_)
+    assert len(repr(three.formula_)) < 300
+
+
+def test_names_that_read_as_arithmetic_are_quoted():
+    X, _ = framed_rows()
+    X.columns = ["a*b", "2nd", "c-d"]
+    m = SparseRegressor(Monomials(2), n_alphas=20).fit(X, X["a*b"] * X["2nd"] + 9 * X["c-d"])
+    assert '"a*b"*"2nd"' in str(m.formula_)
+    assert " c-d" in str(m.formula_)
+    np.testing.assert_allclose(m.formula_(X[X.columns[::-1]]), m.predict(X), rtol=1e-12)

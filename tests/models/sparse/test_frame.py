@@ -34,7 +34,7 @@ def test_columns_far_from_zero_are_shifted(dtype):
 
 
 def test_sparse_rows_are_scaled_and_stay_sparse():
-    X = sp.random_array((40, 5), density=0.2, rng=RNG, format="csr")
+    X = sp.random_array((40, 5), density=0.2, random_state=RNG, format="csr")
     frame = UnitFrame.of(Table(X))
     Z = frame(Table(X)).data
     assert sp.issparse(Z)

@@ -19,6 +19,7 @@ from mercer.ops.monomials import exponents
 
 LIFTS = {
     "cubic": Monomials(3),
+    "from degree 2": Monomials((2, 3), include_bias=False),
     "no constant": Monomials(4, include_bias=False),
     "distinct": Monomials(3, interaction_only=True),
     "caps": Monomials(4, degree_per_column={0: 1, 3: 2}),

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.special import log_softmax
-from sklearn.linear_model import LogisticRegression
 
 from mercer.lifts import Monomials
 from mercer.models.sparse import working_set
@@ -12,6 +11,7 @@ from mercer.models.sparse.gram import Quadratic
 from mercer.models.sparse.losses import BinaryLoss, SoftmaxLoss, SquaredLoss
 from mercer.models.sparse.stored import LiftedFeatures, StoredDictionary
 from mercer.models.sparse.working_set import WorkingSet
+from tests.peers import sparse_logistic
 
 RNG = np.random.default_rng(2)
 N, P = 120, 300
@@ -119,9 +119,7 @@ def test_the_objective_is_that_of_scikit_learn(name):
     alphas, ends = walked(dictionary(A), loss, m=5, tol=1e-12)
     a, e = alphas[-1], ends[-1]
     y = loss.Y[:, 0] if name == "binary" else loss.Y.argmax(1)
-    peer = LogisticRegression(
-        l1_ratio=1.0, C=1 / (a * N), solver="saga", tol=1e-10, max_iter=100_000, random_state=0
-    ).fit(A, y)
+    peer = sparse_logistic(C=1 / (a * N), tol=1e-10, random_state=0).fit(A, y)
     theirs = objective(loss, A, peer.coef_, peer.intercept_, a, 1.0)
     assert objective(loss, A, full(e, 25), e.intercept, a, 1.0) == pytest.approx(theirs, rel=1e-8)
 

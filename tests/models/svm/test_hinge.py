@@ -9,7 +9,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import (
-    check_estimator,
     check_sample_weight_equivalence_on_dense_data,
     check_sample_weight_equivalence_on_sparse_data,
 )
@@ -17,10 +16,12 @@ from sklearn.utils.estimator_checks import (
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear
 from mercer.lifts import KernelLift, Monomials, Parabolic, RandomFourier
+from mercer.methods import Fourier
 from mercer.models import KernelSVC
 from mercer.models.linear import feature_rows
 from mercer.models.maps import FittedMap
 from mercer.models.svm.hinge import HingeDual, Proximal, SquaredHinge, balanced, best_intercept
+from tests.contract import keeps_contract
 
 OverFeatures = partial(KernelSVC, via="features")
 
@@ -52,9 +53,7 @@ def test_scikit_learn_contract(loss):
             if loss == "hinge"
             else {}
         )
-        check_estimator(
-            OverFeatures(loss=loss, random_state=0), on_skip=None, expected_failed_checks=digits
-        )
+        keeps_contract(OverFeatures(loss=loss, random_state=0), digits)
 
 
 @pytest.mark.parametrize("check", EQUIVALENCE)
@@ -216,3 +215,14 @@ def test_where_rounding_is_what_is_left_the_warning_says_so():
     X, y = data()
     with pytest.warns(ConvergenceWarning, match="rounding: give X in float64"):
         OverFeatures(Linear(), C=100.0, tol=1e-12).fit(X.astype(np.float32), y)
+
+
+@pytest.mark.long
+def test_many_rows_at_a_large_c_end_before_rounds_run_out():
+    """Sweeps that would not end in time, and problems that take ever more rounds, are left."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, 6))
+    y = X[:, 0] + 0.3 * X[:, 1] ** 2 + 0.5 * rng.normal(size=12_000) > 0.3
+    m = KernelSVC(Gaussian(2.0), C=30.0, via=Fourier(300), random_state=0).fit(X, y)
+    assert m.n_iter_ < 1000
+    assert m.gap_ <= 1e-4

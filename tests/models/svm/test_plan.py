@@ -7,7 +7,7 @@ from mercer.inputs import Table
 from mercer.kernels import Constant, Gaussian
 from mercer.lifts import Monomials
 from mercer.methods import Fourier
-from mercer.models.svm import plan
+from mercer.models.svm import forecast, plan
 from mercer.models.svm.classifier import KernelSVC
 from mercer.models.svm.plan import EXACT_ROWS, ClassifierSettings, LabelledRows, choose
 
@@ -81,6 +81,7 @@ def test_auto_is_exact_for_few_rows_and_features_beyond(monkeypatch):
     assert KernelSVC().fit(X, y).plan_.way == "exact dual"
     assert hasattr(KernelSVC(lift=Monomials(2)).fit(X, y), "coef_")
     monkeypatch.setattr(plan, "EXACT_ROWS", 50)
+    monkeypatch.setattr(forecast, "SWEEPS", 0)  # whatever the exact dual takes is too much
     m = KernelSVC(random_state=0).fit(X, y)
     assert "not exact dual: 100 rows are more than 50" in str(m.plan_)
     assert hasattr(m, "coef_")

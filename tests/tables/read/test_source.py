@@ -165,3 +165,51 @@ def test_a_table_may_be_empty_where_that_is_allowed(tmp_path):
     with pytest.raises(DataError, match="no rows"):
         list(source.batches())
     assert list(replace(source, may_be_empty=True).batches()) == []
+
+
+def cells(source):
+    return [row["x"] for batch in source.batches() for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("text", "likely", "read", "told"),
+    [
+        ("x;y\n1,234;a\n5,678;b\n", ".", ["1234", "5678"], False),
+        ("x;y\n1,234;a\n5,678;b\n", ",", ["1.234", "5.678"], False),
+        ("x\ty\n1.234\ta\n5.678\tb\n", ",", ["1234", "5678"], False),
+        ("x\ty\n1.234\ta\n5.678\tb\n", ".", ["1.234", "5.678"], False),
+        ("x;y\n1,5;a\n2,25;b\n", ".", ["1.5", "2.25"], True),
+        ("x\ty\n1.5\ta\n2.25\tb\n", ",", ["1.5", "2.25"], True),
+        ("x\ty\n15\ta\n225\tb\n", ",", ["15", "225"], False),
+    ],
+)
+def test_a_mark_that_does_not_show_is_the_likely_one(tmp_path, text, likely, read, told):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    source = open_source(path, options=CsvOptions(likely=likely))
+    assert cells(source) == read
+    assert [("writes decimals with a" in said) for said in source.said] == [True] * told
+    given = open_source(
+        path, options=CsvOptions(likely=likely, decimal="," if likely == "." else ".")
+    )
+    assert not given.said
+
+
+def test_further_files_follow_the_first(tmp_path):
+    (tmp_path / "a.csv").write_text("x;y\n1,5;a\n2,25;b\n")
+    (tmp_path / "b.csv").write_text("x;y\n1.234;a\n5.678;b\n")
+    found = open_source([tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert cells(found) == ["1.5", "2.25", "1234", "5678"]
+    assert found.decimal == ","
+    assert cells(open_source(tmp_path / "b.csv")) == ["1.234", "5.678"]
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [("x;y\n1,5;a\n", ","), ("x;y\n1.5;a\n", "."), ("x;y\n15;a\n", ""), ("x;y\nb;a\n", "")],
+)
+def test_marks_are_known_where_they_show(tmp_path, text, mark):
+    (tmp_path / "a.csv").write_text(text)
+    assert open_source(tmp_path / "a.csv").decimal == mark
+    given = open_source(tmp_path / "a.csv", options=CsvOptions(decimal=","))
+    assert given.decimal == ","

@@ -3,6 +3,7 @@ a climb to the best penalty."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -146,11 +147,18 @@ def best_fit(
     K: Array, K_out: Array, rows: PathRows, out: PathRows, climb: PenaltyClimb
 ) -> tuple[Fit, PenaltyClimb] | None:
     """At the best penalty by held-out rows, and how the next round goes on from it."""
+    return climbed(lambda i: _fit_at(K, K_out, rows, out, i), climb)
+
+
+def climbed(
+    fit_at: Callable[[int], Fit | None], climb: PenaltyClimb
+) -> tuple[Fit, PenaltyClimb] | None:
+    """The same, of fits at penalties by their place."""
     tried: dict[int, Fit | None] = {}
 
     def at(i: int) -> float:
         if i not in tried:
-            tried[i] = _fit_at(K, K_out, rows, out, i)
+            tried[i] = fit_at(i)
         found = tried[i]
         return np.inf if found is None else found.loss
 
@@ -174,3 +182,29 @@ def _fit_at(K: Array, K_out: Array, rows: PathRows, out: PathRows, i: int) -> Fi
     F = K_out @ A + b
     loss = float(np.average(np.square(F - out.Y).mean(axis=1), weights=out.weight))
     return Fit(loss, i, A, b, F) if np.isfinite(loss) else None
+
+
+# linear functions
+def solved_linear(rows: PathRows, penalty: float, factor: float) -> tuple[Array, Array]:
+    """(coef (d, q), b) of the least sum w (y - u'coef - b)^2 + penalty d/factor^2 |coef|^2: that of
+    the kernel factor^2 u'v/d, in float64."""
+    U, Y = rows.U.astype(np.float64), rows.Y.astype(np.float64)
+    w = np.ones(len(U)) if rows.weight is None else rows.weight
+    u, y = (np.average(A, axis=0, weights=w) for A in (U, Y))
+    centred = (U - u) * np.sqrt(w)[:, None]
+    G = centred.T @ centred
+    G[np.diag_indices(len(G))] += penalty * max(1, len(G)) / factor**2
+    coef = np.linalg.solve(G, centred.T @ ((Y - y) * np.sqrt(w)[:, None]))
+    return coef, y - u @ coef
+
+
+def best_linear(rows: PathRows, out: PathRows, factor: float) -> Fit | None:
+    """At the best penalty by held-out rows."""
+    best: Fit | None = None
+    for i, penalty in enumerate(PENALTIES):
+        coef, b = solved_linear(rows, penalty, factor)
+        F = (out.U @ coef + b).astype(np.float32)
+        loss = float(np.average(np.square(F - out.Y).mean(axis=1), weights=out.weight))
+        if np.isfinite(loss) and (best is None or loss < best.loss):
+            best = Fit(loss, i, coef, b, F)
+    return best

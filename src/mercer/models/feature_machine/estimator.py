@@ -9,9 +9,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.inputs import Array, validate_data
+from mercer.gpu.devices import device_of
+from mercer.inputs import Array, sample_weights, validate_data
 from mercer.invariants import Is, Labels, Whole
 from mercer.lifts.base import seed_of
 from mercer.models.base import all_or_nothing, bytes_of
@@ -54,10 +55,15 @@ class FeatureMachineBase(Saved, BaseEstimator):
         time_limit: float | None = None,
         memory_limit: MemoryLimit = None,
         random_state: Seed = None,
+        device: str = "cpu",
+        *,
+        verbose: bool | int = False,
     ) -> None:
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
 
     def _settings(self) -> FeatureSettings:
         limit = self.time_limit
@@ -69,7 +75,8 @@ class FeatureMachineBase(Saved, BaseEstimator):
                 )
             limit = seconds
         memory = 4e9 if self.memory_limit is None else bytes_of(self.memory_limit)
-        return FeatureSettings(limit, memory, seed_of(self.random_state))
+        gpu = device_of(self.device)
+        return FeatureSettings(limit, memory, seed_of(self.random_state), gpu)
 
     def _numbers(self, X: Any, *targets: Any, reset: bool, **options: Any) -> Any:
         return validate_data(
@@ -84,9 +91,7 @@ class FeatureMachineBase(Saved, BaseEstimator):
 
     def _weighted(self, X: Array, sample_weight: Any) -> tuple[Array, Array]:
         """The rows that count, and their weights of mean 1."""
-        w = np.asarray(
-            _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        )
+        w = sample_weights(sample_weight, X)
         some = np.flatnonzero(w > 0)
         return some, w[some] / w[some].mean()
 
@@ -123,7 +128,8 @@ class FeatureMachineBase(Saved, BaseEstimator):
 
     def _values(self, X: Any) -> Array:
         machine, rows = self._machine(), self._numbers(X, reset=False)
-        return machine.ensemble(np.asarray(rows, np.float64)).astype(rows.dtype)
+        gpu = device_of(self.device)
+        return machine.ensemble(np.asarray(rows, np.float64), gpu).astype(rows.dtype)
 
     @property
     def plan_(self) -> Plan:
@@ -159,6 +165,13 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachineBa
         As bytes or "4GB", which is the default: beyond it rows are solved in cells.
     random_state : int, RandomState, Generator or None, default=None
         The seed of splits.
+    device : str, default="cpu"
+        "cuda" (or "cuda:1") searches on that GPU, learns the metric on up to 40,000 rows,
+        solves all rows in one piece as far as its memory goes, and predicts there. It needs
+        torch and triton. "auto" takes a GPU where there is one.
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------
@@ -212,7 +225,8 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachineBa
             raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}.")
         m, rows = self._machine(), self._numbers(X, reset=False)
         X64 = np.asarray(rows, np.float64)
-        middle, point = m.cautious(X64), m.ensemble(X64)
+        gpu = device_of(self.device)
+        middle, point = m.cautious(X64, gpu), m.ensemble(X64, gpu)
         half = conformal_quantile(m.residuals, coverage) if len(m.residuals) else np.inf
         low, high = np.minimum(middle - half, point), np.maximum(middle + half, point)
         if self._flat:
@@ -243,6 +257,13 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachineBase):
         As bytes or "4GB", which is the default: beyond it rows are solved in cells.
     random_state : int, RandomState, Generator or None, default=None
         The seed of splits.
+    device : str, default="cpu"
+        "cuda" (or "cuda:1") searches on that GPU, learns the metric on up to 40,000 rows,
+        solves all rows in one piece as far as its memory goes, and predicts there. It needs
+        torch and triton. "auto" takes a GPU where there is one.
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------

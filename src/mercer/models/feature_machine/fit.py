@@ -19,6 +19,7 @@ from mercer.models.feature_machine.machine import (
     FeatureEnsemble,
     Probabilities,
     fit_members,
+    on_gpu,
 )
 from mercer.models.feature_machine.search import (
     MIN_SEARCH,
@@ -53,6 +54,7 @@ class FeatureSettings:
     time_limit: float | None
     memory: float
     seed: int
+    gpu: str | None = None  # the torch device to solve on
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,13 @@ class FeaturePlan:
     cell: int
     refit: bool
     metric_rows: int = METRIC_ROWS
+    on: str = ""  # " on the GPU"
 
     def why(self, n: int, *, refitted: bool) -> str:
         cells = "in one piece" if self.cell >= n else f"in cells of at most {self.cell:,}"
         last = "" if refitted or not self.calibration else ", and were not fitted"
         none = f"; {not_searched(n)}" if n < MIN_SEARCH else ""
-        return f"{n:,} rows, solved {cells}; {self.calibration:,} of them calibrate{last}{none}"
+        return f"{n:,} rows, solved {cells}{self.on}; {self.calibration:,} of them calibrate{last}{none}"
 
 
 def not_searched(n: int) -> str:
@@ -88,10 +91,14 @@ def choose(n: int, s: FeatureSettings) -> FeaturePlan:
     ended.
 
     >>> choose(2_000, FeatureSettings(None, 4e9, 0))
-    FeaturePlan(calibration=400, cell=2000, refit=True, metric_rows=8000)
+    FeaturePlan(calibration=400, cell=2000, refit=True, metric_rows=8000, on='')
     """
     kept = min(int(CALIBRATION_SHARE * n), MAX_CALIBRATION)
     kept = kept if kept >= MIN_CALIBRATION else 0
+    if s.gpu is not None:
+        most = on_gpu().most_rows(s.gpu)
+        rows = min(n, on_gpu().METRIC_ROWS, most)
+        return FeaturePlan(kept, min(n, most), kept > REFIT_SHARE * n, rows, " on the GPU")
     fits = int(math.sqrt(s.memory / 2 / 4))
     return FeaturePlan(
         kept, max(min(n, MAX_ONE_CELL, fits), min(n, MIN_CELL)), kept > REFIT_SHARE * n
@@ -159,12 +166,13 @@ def fit(p: MetricProblem, s: FeatureSettings, centre: Array, scale: Array) -> Fi
     order = np.random.default_rng([s.seed, 1]).permutation(n)
     kept, rest = order[: plan.calibration], order[plan.calibration :]
     deadline = None if s.time_limit is None else begun + SEARCH_SHARE * s.time_limit
-    part = _rows_of(replace(p, deadline=deadline), rest)
+    part = _rows_of(replace(p, deadline=deadline, gpu=s.gpu), rest)
     found = search(part) if len(rest) >= MIN_SEARCH else without_search(len(rest))
     left = end - time.perf_counter()
-    if n > MAX_ONE_CELL and math.isfinite(left):
+    if n > MAX_ONE_CELL and math.isfinite(left) and s.gpu is None:
         found = found.best_alone()
-    plan = timed(plan, found, p, 0.8 * left, s.memory / 2)
+    if s.gpu is None:
+        plan = timed(plan, found, p, 0.8 * left, s.memory / 2)
     before, units = time.perf_counter(), (centre, scale)
     cautious = _fitted(part, found, plan, s, units)
     enough = end - time.perf_counter() > time.perf_counter() - before
@@ -173,8 +181,8 @@ def fit(p: MetricProblem, s: FeatureSettings, centre: Array, scale: Array) -> Fi
     return FittedMachine(
         ensemble,
         cautious,
-        _residuals(p, cautious, kept),
-        probabilities(p, cautious, kept) if p.classes else None,
+        _residuals(p, cautious, kept, s.gpu),
+        probabilities(p, cautious, kept, s.gpu) if p.classes else None,
         ensemble.importances(p.X.shape[1]),
         _told(plan, found, n, refitted),
     )
@@ -201,23 +209,26 @@ def _fitted(
         most=plan.cell,
         memory=s.memory / 2,
         metric_rows=plan.metric_rows,
+        gpu=s.gpu,
     )
     return FeatureEnsemble(members, tuple(w for _, w in found.members), *units)
 
 
-def _residuals(p: MetricProblem, f: FeatureEnsemble, rows: Array) -> Array:
+def _residuals(p: MetricProblem, f: FeatureEnsemble, rows: Array, gpu: str | None) -> Array:
     if not len(rows):
         return np.empty((0, p.Y.shape[1]))
-    return np.abs(f.centre + f.scale * p.Y[rows] - f(p.X[rows]))
+    return np.abs(f.centre + f.scale * p.Y[rows] - f(p.X[rows], gpu))
 
 
-def probabilities(p: MetricProblem, f: FeatureEnsemble, rows: Array) -> Probabilities:
+def probabilities(
+    p: MetricProblem, f: FeatureEnsemble, rows: Array, gpu: str | None = None
+) -> Probabilities:
     """The slope of the least log loss on rows that were not fitted, its logarithm drawn to
     FIRST_SLOPE's as if by one row. There is nothing else to fit, so that the most probable class is
     that of the largest score."""
     if not len(rows):
         return Probabilities(FIRST_SLOPE, p.classes)
-    scores = class_scores(f(p.X[rows]))
+    scores = class_scores(f(p.X[rows], gpu))
     mine = scores[np.arange(len(rows)), class_scores(f.centre + f.scale * p.Y[rows]).argmax(axis=1)]
     w = np.ones(len(rows)) if p.weight is None else p.weight[rows]
 

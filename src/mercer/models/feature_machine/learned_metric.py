@@ -16,6 +16,7 @@ from mercer.invariants import Floats, Is, Labels, Number, Text, Whole
 from mercer.kernels import Kernel, Laplace
 from mercer.kernels.defaults import what_came
 from mercer.lifts.base import seed_of
+from mercer.logs import logger
 from mercer.models.base import all_or_nothing
 from mercer.models.feature_machine.dense import (
     PathRows,
@@ -30,6 +31,8 @@ from mercer.models.feature_machine.scaling import InputScaling
 from mercer.models.settings import Seed
 from mercer.operators import KernelOperator
 from mercer.store import Saved, register
+
+LOG = logger("feature_machine")
 
 MAX_ROWS = 8_000  # on which a metric is learnt
 FITTED_SHARE = 0.6  # of them; the others are held out
@@ -112,6 +115,7 @@ def learn(kernel: Kernel | None, rows: PathRows, form: str, most: int, seed: int
             fit.A, diagonal=form == "diagonal", near=FLOOR
         )
         M = pulled_back(np.asarray(M, np.float64) * shrink**2, metric)
+        LOG.info("round %d over %d rows: held-out loss %.6g", t, len(rows), fit.loss)
         out.append(_Walk(fit.loss, t, metric, M, shrink))
         new = metric_of(M, 0.5)
         if new is None or fit.loss > WORSE * min(w.loss for w in out):
@@ -145,6 +149,9 @@ class LearnedMetric(TransformerMixin, Saved, BaseEstimator):
         With k folds, `fit_transform` maps every row by the metric of the other folds.
     random_state : int, RandomState, Generator or None, default=None
         The seed of splits.
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------
@@ -185,12 +192,14 @@ class LearnedMetric(TransformerMixin, Saved, BaseEstimator):
         *,
         cross_fit: int | None = None,
         random_state: Seed = None,
+        verbose: bool | int = False,
     ) -> None:
         self.kernel = kernel
         self.form = form
         self.rounds = rounds
         self.cross_fit = cross_fit
         self.random_state = random_state
+        self.verbose = verbose
 
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
+from types import ModuleType
 
 import numpy as np
 from scipy.special import softmax
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Each, Floats, Is, Number, Whole
-from mercer.kernels import Laplace
+from mercer.kernels import Laplace, Linear
 from mercer.linalg.cholesky import Cholesky
 from mercer.linalg.solvers import AutoSolver, float32_serves
 from mercer.models.cells import CellTree
@@ -22,6 +24,7 @@ from mercer.models.feature_machine.dense import (
     kernel_values,
     median_distance,
     one_thread,
+    solved_linear,
     under,
 )
 from mercer.models.feature_machine.paths import (
@@ -46,15 +49,16 @@ METRIC_ROWS = 8_000  # on which a metric is learnt
 @register("feature_machine.CellFunction")
 @dataclass(frozen=True, eq=False)
 class CellFunction:
-    """f(u) = sum_i coef_i k(u, u_i) + intercept, of rows u in one cell."""
+    """f(u) = sum_i coef_i k(u, u_i) + intercept, of rows u in one cell; a linear function has the
+    unit vectors as its points."""
 
-    kernel: Laplace
+    kernel: Laplace | Linear
     points: Array
     coef: Array
     intercept: Array
 
     must = dict(
-        kernel=Is("Laplace"),
+        kernel=Is("Laplace", "Linear"),
         points=Floats("n", "d"),
         coef=Floats("n", "q"),
         intercept=Floats("q"),
@@ -70,10 +74,13 @@ class CellFunction:
 
     @property
     def length(self) -> float:
+        assert isinstance(self.kernel, Laplace)
         return float(np.max(self.kernel.bandwidth))  # there is one
 
-    def __call__(self, U: Array) -> Array:
+    def __call__(self, U: Array, gpu: str | None = None) -> Array:
         """(n, q)"""
+        if gpu is not None and isinstance(self.kernel, Laplace):
+            return on_gpu().times(self.kernel, U, self.points, self.coef, gpu) + self.intercept
         return np.asarray(self._operator(U) @ self.coef + self.intercept)
 
     def gradients(self, U: Array) -> Array:
@@ -82,6 +89,8 @@ class CellFunction:
 
     def squared_slopes(self, s: PathSetting, metric: Array | None, rows: Array) -> Array:
         """The mean over some of its own points of the squared gradients by the inputs, (d,)."""
+        if s.form == "linear":
+            return np.square(self.coef).sum(axis=1)
         length, full = self.length, metric is not None and metric.ndim == 2
         R = distances(self.points[rows], self.points, s.norm)
         K = kernel_values(R, length, s.exponent)
@@ -93,6 +102,11 @@ class CellFunction:
     def _operator(self, U: Array) -> KernelOperator:
         """In float64, as coefficients of small penalties cancel."""
         return KernelOperator(self.kernel, U.astype(np.float64), self.points.astype(np.float64))
+
+
+def on_gpu() -> ModuleType:
+    """The same on a GPU, loaded when it is asked for."""
+    return import_module("mercer.models.feature_machine.on_gpu")
 
 
 def solve_cell(kernel: Laplace, rows: PathRows, penalty: float, memory: float) -> CellFunction:
@@ -142,12 +156,12 @@ class Member:
     def q(self) -> int:
         return self.cells[0].q
 
-    def __call__(self, X: Array) -> Array:
+    def __call__(self, X: Array, gpu: str | None = None) -> Array:
         """(n, q) of rows of numbers, in units of the targets."""
         U = under(self.inputs(X), self.metric)
         out = np.empty((len(X), self.q))
         for c, rows in self._parts(U):
-            out[rows] = self.cells[c](U[rows])
+            out[rows] = self.cells[c](U[rows], gpu)
         return out
 
     def gradients(self, X: Array) -> Array:
@@ -185,15 +199,18 @@ def fit_member(
     most: int,
     memory: float,
     metric_rows: int = METRIC_ROWS,
+    gpu: str | None = None,
 ) -> Member:
     """The metric on some of the rows by the path's rounds, then the equations on all, in cells of at
     most so many."""
     s = path.setting
     inputs = InputScaling.of(X, s.inputs)
     rows = PathRows(inputs(X), Y, weight)
+    if s.form == "linear":
+        return Member(path, inputs, None, CellTree.of(rows.U, len(X))[0], (linear(path, rows),))
     some = np.random.default_rng(seed).permutation(len(X))[:metric_rows]
     sample = rows.take(some)
-    metric = walked(path, sample, seed)
+    metric = walked(path, sample, seed) if gpu is None else on_gpu().walked(path, sample, seed, gpu)
     U = under(rows.U, metric)
     length = s.factor * median_distance(U[some], s.norm, np.random.default_rng(seed))
     kernel = s.kernel(length)
@@ -201,10 +218,20 @@ def fit_member(
     moved = PathRows(U, Y, weight)
 
     def one(i: Array) -> CellFunction:
+        if gpu is not None:
+            coef, b = on_gpu().coefficients(kernel, s, moved.take(i), path.penalties[-1], gpu)
+            return CellFunction(kernel, U[i], coef, b)
         return solve_cell(kernel, moved.take(i), path.penalties[-1], memory / min(2, len(parts)))
 
-    cells = parallel_map(one, parts) if len(parts) > 1 else [one(parts[0])]
+    side_by_side = len(parts) > 1 and gpu is None
+    cells = parallel_map(one, parts) if side_by_side else [one(i) for i in parts]
     return Member(path, inputs, metric, tree, tuple(cells))
+
+
+def linear(path: MetricPath, rows: PathRows) -> CellFunction:
+    """A linear function of all rows."""
+    coef, b = solved_linear(rows, path.penalties[-1], path.setting.factor)
+    return CellFunction(Linear(), np.eye(rows.U.shape[1], dtype=np.float32), coef, b)
 
 
 def fit_members(
@@ -217,15 +244,24 @@ def fit_members(
     most: int,
     memory: float,
     metric_rows: int = METRIC_ROWS,
+    gpu: str | None = None,
 ) -> tuple[Member, ...]:
     """Several machines side by side, where rows are so few that each is solved in one thread."""
 
     def one(path: MetricPath) -> Member:
         return fit_member(
-            path, X, Y, weight, seed=seed, most=most, memory=memory / 2, metric_rows=metric_rows
+            path,
+            X,
+            Y,
+            weight,
+            seed=seed,
+            most=most,
+            memory=memory / 2,
+            metric_rows=metric_rows,
+            gpu=gpu,
         )
 
-    if len(paths) == 1 or len(X) > ONE_THREAD_ROWS:
+    if gpu is not None or len(paths) == 1 or len(X) > ONE_THREAD_ROWS:
         return tuple(map(one, paths))
     with limit(min(n_threads(), max(1, int(memory / (PAIR_BYTES * len(X) ** 2))))):
         return tuple(parallel_map(one, paths))
@@ -253,9 +289,9 @@ class FeatureEnsemble:
         """Columns of X."""
         return len(self.members[0].inputs.fill)
 
-    def __call__(self, X: Array) -> Array:
+    def __call__(self, X: Array, gpu: str | None = None) -> Array:
         """(n, q)"""
-        return np.asarray(self.centre + self.scale * self._mean([m(X) for m in self.members]))
+        return np.asarray(self.centre + self.scale * self._mean([m(X, gpu) for m in self.members]))
 
     def gradients(self, X: Array) -> Array:
         return np.asarray(self.scale[:, None] * self._mean([m.gradients(X) for m in self.members]))

@@ -7,7 +7,7 @@ backpropagation-free machine learning models (2024).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,11 +15,13 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.invariants import Each, Number, Text, Whole
 from mercer.kernels import Laplace
+from mercer.logs import logger
 from mercer.models.feature_machine.dense import (
     Fit,
     PathRows,
     PenaltyClimb,
     best_fit,
+    best_linear,
     distances,
     kernel_values,
     median_distance,
@@ -29,6 +31,8 @@ from mercer.models.feature_machine.dense import (
 from mercer.ops.slopes import signs
 from mercer.store import register
 
+LOG = logger("feature_machine")
+
 # of the length: a kernel that is smooth within this has no slope at near-copies, which would
 # otherwise rule the metric
 FLOOR = 0.1
@@ -36,6 +40,7 @@ FLOOR = 0.1
 GRADIENT_ROWS = 1000
 MIN_GRADIENT_ROWS = 300
 MAX_OUTPUTS = 32  # whose gradients are taken; of more, random sums of them
+LINEAR = (1.0, 0.2)  # factors of linear functions, which are searched beside machines
 WORSE = 1.15  # a path that gets so much worse than its best ends
 
 
@@ -43,7 +48,7 @@ WORSE = 1.15  # a path that gets so much worse than its best ends
 @dataclass(frozen=True)
 class PathSetting:
     """exp(-(|Sx - Sz|_norm / L)^exponent), L = factor times the median distance; S = M^power of a
-    diagonal M, or its root."""
+    diagonal M, or its root. Or, of form "linear", factor^2 x'z / d of d inputs, without a metric."""
 
     inputs: str
     norm: int
@@ -57,7 +62,7 @@ class PathSetting:
         norm=Whole(1, 3),
         exponent=Number(0),
         factor=Number(0),
-        form=Text("diagonal", "full"),
+        form=Text("diagonal", "full", "linear"),
         power=Number(0),
     )
 
@@ -71,6 +76,8 @@ class PathSetting:
 
     def __str__(self) -> str:
         inputs = "rank-normalised" if self.inputs == "rank" else "standardised"
+        if self.form == "linear":
+            return f"{inputs} inputs, linear"
         return (
             f"{inputs} inputs, exp(-(r/L)^{self.exponent:g}) of the {self.norm}-norm, "
             f"L {self.factor:g} times the median, {self.form} metric"
@@ -99,6 +106,8 @@ def settings(inputs: tuple[str, ...], width: int, full: int = 1000) -> list[Path
             out.append(
                 PathSetting(kind, norm, exponent, factor, "diagonal", 1.0 if norm == 1 else 0.5)
             )
+    if width <= full:
+        out += [PathSetting(kind, 2, 1.0, factor, "linear") for kind in inputs for factor in LINEAR]
     return out
 
 
@@ -148,7 +157,7 @@ def outer_product(
         W *= R / floored
     W[np.arange(len(at)), at] = 0
     V = U - U.mean(axis=0)  # lest sums of large inputs cancel
-    few = _few_outputs(A)
+    few = few_outputs(A)
     G = signs(W, few, V[at], V) if p == 1 else _radial(W, few, V[at], V)
     if setting.form == "diagonal":
         return np.einsum("itk,itk->k", G, G, dtype=np.float64) / len(at)
@@ -165,7 +174,7 @@ def _radial(W: Array, A: Array, X: Array, Z: Array) -> Array:
     return out
 
 
-def _few_outputs(A: Array) -> Array:
+def few_outputs(A: Array) -> Array:
     """Of many outputs sums with random signs, whose mean of g g' is the same."""
     if A.shape[1] <= MAX_OUTPUTS:
         return A
@@ -201,16 +210,33 @@ class FirstDistances:
     known: dict[tuple[str, int], tuple[Array, Array, float]] = field(default_factory=dict)
 
 
+# (setting, rows, held-out rows, metric, climb, gradient rows, generator, first distances)
+OneRound = Callable[..., tuple[Fit, PenaltyClimb, Array] | None]
+
+
 def rounds(
-    setting: PathSetting, rows: PathRows, out: PathRows, most: int, seed: int, first: FirstDistances
+    setting: PathSetting,
+    rows: PathRows,
+    out: PathRows,
+    most: int,
+    seed: int,
+    first: FirstDistances,
+    one_round: OneRound | None = None,
 ) -> Iterator[Round]:
-    """The rounds of a path, round 0 without a metric."""
+    """The rounds of a path, round 0 without a metric; a linear function has but this one. Each by
+    `one_round`, which is that of the CPU by default."""
+    one_round = one_round or _one_round
+    if setting.form == "linear":
+        fit = best_linear(rows, out, setting.factor)
+        if fit is not None:
+            yield Round(fit.loss, fit.penalty, None, fit.held_out)
+        return
     rng = np.random.default_rng(seed)
     at = rng.permutation(len(rows))[: gradient_rows(rows.Y.shape[1])]
     metric: Array | None = None
     climb, best = PenaltyClimb(), np.inf
     for t in range(most + 1):
-        found = _one_round(
+        found = one_round(
             setting,
             rows,
             out,
@@ -224,6 +250,7 @@ def rounds(
             return
         fit, climb, M = found
         best = min(best, fit.loss)
+        LOG.info("round %d over %d rows: held-out loss %.6g", t, len(rows), fit.loss)
         yield Round(fit.loss, fit.penalty, metric, fit.held_out)
         if t == most or fit.loss > WORSE * best:
             return
@@ -291,6 +318,8 @@ def walked(path: MetricPath, rows: PathRows, seed: int) -> Array | None:
 
 def neighbours(s: PathSetting) -> list[PathSetting]:
     """Settings beside a good one."""
+    if s.form == "linear":
+        return [replace(s, factor=s.factor * f) for f in (0.3, 3.0)]
     near = [replace(s, factor=s.factor * f) for f in (0.5, 2.0) if s.factor * f <= 8]
     if s.form == "diagonal":
         near.append(replace(s, power=0.5 if s.power == 1.0 else 1.0))

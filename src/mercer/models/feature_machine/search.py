@@ -6,6 +6,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
 from itertools import islice
 
 import numpy as np
@@ -17,6 +19,7 @@ from mercer.models.feature_machine.dense import PENALTIES, PathRows, distances, 
 from mercer.models.feature_machine.paths import (
     FirstDistances,
     MetricPath,
+    OneRound,
     PathSetting,
     Round,
     neighbours,
@@ -81,6 +84,7 @@ class MetricProblem:
     group: Array | None = None
     time: Array | None = None
     judge: Loss | None = None  # in place of squares, or log loss and errors
+    gpu: str | None = None  # the torch device that paths are walked on
 
     def left(self) -> float:
         return np.inf if self.deadline is None else self.deadline - time.perf_counter()
@@ -224,10 +228,14 @@ def _tried(
     """All rounds of all settings while there is time, the first few whatever it is; where paths are
     halved, only the better half goes on after the first round of a metric."""
     stop = None if p.deadline is None else time.perf_counter() + share * p.left()
-    for key in dict.fromkeys((s.inputs, s.norm) for s in todo):  # before threads ask for them
-        _prepare(split, key, p.seed)
+    on_device = None if p.gpu is None else _rounds_on(p.gpu)
+    if on_device is None:
+        for key in dict.fromkeys((s.inputs, s.norm) for s in todo):  # before threads ask for them
+            _prepare(split, key, p.seed)
     walks = [
-        rounds(s, split.fitted[s.inputs], split.held[s.inputs], most, p.seed, split.first)
+        rounds(
+            s, split.fitted[s.inputs], split.held[s.inputs], most, p.seed, split.first, on_device
+        )
         for s in todo
     ]
 
@@ -236,13 +244,19 @@ def _tried(
         return [] if late else list(islice(walks[i], steps))
 
     side_by_side = max(1, int(p.memory / 2 / (BYTES_A_PAIR * len(split) ** 2)))
-    with limit(min(n_threads(), side_by_side)):
+    with limit(min(n_threads(), side_by_side) if p.gpu is None else 1):
         walked = _walked(go, todo, most, halve=halve)
     return [
         t
         for s, part in zip(todo, walked, strict=True)
         for t in _judged(p, s, part, split.held[s.inputs])
     ]
+
+
+def _rounds_on(device: str) -> OneRound:
+    """Rounds on a GPU, loaded when they are asked for."""
+    made: OneRound = import_module("mercer.models.feature_machine.on_gpu").one_round
+    return partial(made, device=device)
 
 
 def _walked(
@@ -292,8 +306,10 @@ def best_of_families(trials: list[PathTrial]) -> list[PathTrial]:
 
 
 def _again(best: list[PathTrial]) -> list[PathSetting]:
-    """The settings of the second look: the best, and those beside the very best."""
+    """The settings of the second look: the best, those beside the very best, and the best linear
+    one, which errs otherwise than machines do."""
     todo = [t.setting for t in best[:PROMOTED]]
+    todo += [t.setting for t in best[PROMOTED:] if t.setting.form == "linear"][:1]
     return list(dict.fromkeys(todo + neighbours(best[0].setting)))
 
 

@@ -17,18 +17,19 @@ from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels import Kernel, positioned
-from mercer.kernels.defaults import is_precomputed, resolve
+from mercer.kernels.defaults import is_precomputed, kernel_of, resolve
 from mercer.lifts import KernelLift
 from mercer.lifts.base import seed_of
+from mercer.lifts.widths import default_features
 from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of
 from mercer.models.gp.hyperparameters import HyperparameterSpec
 from mercer.models.gp.laplace import laplace_likelihood
 from mercer.models.gp.laplace_posterior import LaplaceFeatures, LaplacePosterior, OneVersusRest
-from mercer.models.gp.problem import check_count
+from mercer.models.gp.problem import check_count, held
 from mercer.models.gp.search import FittedHyperparameters, learn
 from mercer.models.gp.starts import starts
-from mercer.models.maps import FittedMap, asked, default_features, landmarks_of_items
-from mercer.models.settings import FittedKernel, KernelSetting, MemoryLimit, Seed, Via
+from mercer.models.maps import FittedMap, asked, landmarks_of_items
+from mercer.models.settings import FittedKernel, Gamma, KernelSetting, MemoryLimit, Seed, Via
 from mercer.plans import Plan, quantity
 from mercer.store import register
 
@@ -59,15 +60,19 @@ class LaplaceSettings:
         if is_precomputed(m.kernel):
             raise ValueError(GIVEN)
         way, method = methods.resolve(m.via, WAYS)
+        kernel = kernel_of(m)
         spec = HyperparameterSpec(
-            () if m.fixed is None else m.fixed, m.tied or (), m.bounds, m.priors
+            (held(kernel) or ()) if m.fixed is None else m.fixed,
+            m.tied or (),
+            m.bounds,
+            m.priors,
         )
         if "noise" in spec.named():
             raise ValueError(
                 "a classifier has no 'noise'; leave it out of fixed, tied, bounds and priors."
             )
         restarts = check_count(m.n_restarts, "n_restarts", least=0)
-        return cls(m.kernel, way, method, spec, restarts, m.memory_limit, m.random_state)
+        return cls(kernel, way, method, spec, restarts, m.memory_limit, m.random_state)
 
 
 @register("gp.GaussianProcessClassifier")
@@ -80,8 +85,9 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
 
     Parameters
     ----------
-    kernel : Kernel or str, default=None
-        Any kernel expression, a name as in `KernelRidge`, or None: the best by evidence of
+    kernel : Kernel, str or callable, default=None
+        Any kernel expression, one as in `KernelRidge` (of scikit-learn's what is "fixed" stays
+        so, the scale too), or None: the best by evidence of
         Matern-3/2, Matern-5/2, rational quadratic and Gaussian, with one bandwidth a column. A
         Gram matrix ("precomputed") has no k(x, x) of new rows, without which there are no
         probabilities; use `KernelSVC`.
@@ -89,6 +95,8 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         "exact", "landmarks" (or `Landmarks(m)`), or "auto": exact up to 3,000 rows where four n
         x n arrays fit in `memory_limit`, landmarks beyond. Over landmarks the variance that
         they leave out is put back.
+    gamma : float or {"scale", "auto"}, default=None
+        Of a kernel given by name, as in `KernelRidge`.
     fixed : collection of str, "all", True or None, default=None
         Names of parameters that stay as given, by `kernel.get_params()` and "scale"; "all" of
         the kernel's; True: all as given, with a scale of 1; () or None: all are learnt. The
@@ -107,6 +115,9 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         Of n x n arrays, as bytes or "4GB"; 1 GB where None.
     random_state : int, RandomState, Generator or None, default=None
         The seed of starts, samples of rows and landmarks.
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------
@@ -165,6 +176,7 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         kernel: KernelSetting = None,
         via: Via = "auto",
         *,
+        gamma: Gamma = None,
         fixed: Any = None,
         tied: Any = (),
         bounds: Any = None,
@@ -172,8 +184,10 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         n_restarts: int = 0,
         memory_limit: MemoryLimit = None,
         random_state: Seed = None,
+        verbose: bool | int = False,
     ) -> None:
         self.kernel = kernel
+        self.gamma = gamma
         self.via = via
         self.fixed = fixed
         self.tied = tied
@@ -182,6 +196,7 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         self.n_restarts = n_restarts
         self.memory_limit = memory_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:

@@ -15,6 +15,7 @@ from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.lifts import KernelLift, Nystrom
 from mercer.lifts.base import seed_of
+from mercer.lifts.widths import default_features
 from mercer.models.gp.features import FeaturePosterior, moments_fit
 from mercer.models.gp.linear import (
     FeatureSolution,
@@ -33,7 +34,7 @@ from mercer.models.gp.space import NOISE, SearchSpace, space
 from mercer.models.gp.sparse import fitc, vfe
 from mercer.models.gp.starts import defaults, magnitude, starts
 from mercer.models.gp.systems import CholeskySystem, IterativeSystem
-from mercer.models.maps import FittedMap, asked, default_features, fitted_map
+from mercer.models.maps import FittedMap, asked, fitted_map
 from mercer.ops.philox import Stream, permutation
 from mercer.plans import Plan
 from mercer.store import register

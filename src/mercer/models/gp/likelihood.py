@@ -11,11 +11,10 @@ from scipy.linalg.lapack import dpotri
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
-from mercer.kernels.base import Sides
 from mercer.models.gp.factor import best_scale, factor, few_threads, log_determinant, solve
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
-from mercer.pairs import Tile, centre_of
+from mercer.pairs import Sides, Tile, centre_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ import numpy as np
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel, positioned
-from mercer.kernels.defaults import is_precomputed, resolve
+from mercer.kernels.defaults import is_precomputed, kernel_of, resolve
+from mercer.kernels.translated import Translation
 from mercer.models.base import bytes_of
 from mercer.models.gp.hyperparameters import BoundSpec, HyperparameterSpec
 from mercer.models.gp.posterior import Outputs
@@ -59,14 +60,16 @@ class ProcessSettings:
             checked_mean(m.prior_mean),
             checked_flag(m.restore_variance, "restore_variance"),
         )
-        way, method = way_of(m.via, m.kernel, m.lift)
-        spec = spec_of(m.fixed, m.tied, m.bounds, m.priors, free=noise is None or m.kernel is None)
+        kernel, noise = noise_of(kernel_of(m), noise)
+        way, method = way_of(m.via, kernel, m.lift)
+        fixed = held(kernel) if m.fixed is None else m.fixed
+        spec = spec_of(fixed, m.tied, m.bounds, m.priors, free=noise is None or kernel is None)
         restarts, rows = (
             check_count(m.n_restarts, "n_restarts", least=0),
             checked_learn_rows(m.learn_rows),
         )
         return cls(
-            kernel=m.kernel,
+            kernel=kernel,
             lift=m.lift,
             noise=noise,
             way=way,
@@ -234,6 +237,26 @@ def spec_of(fixed: Any, tied: Any, bounds: Any, priors: Any, *, free: bool) -> H
     if fixed is None:
         fixed = () if free or bounds or priors or tied else "all"
     return HyperparameterSpec(fixed, tied, bounds, priors)
+
+
+def held(kernel: KernelSetting) -> list[str] | None:
+    """What a kernel of scikit-learn's processes holds: what it fixes, and the scale, as it has its
+    amplitudes in itself; None of others."""
+    return [*kernel.fixed, "scale"] if isinstance(kernel, Translation) else None
+
+
+def noise_of(
+    kernel: KernelSetting, noise: float | Array | None
+) -> tuple[KernelSetting, float | Array | None]:
+    """The kernel without its noise, as WhiteKernel adds it, and the noise; None where it is
+    learnt."""
+    if not isinstance(kernel, Translation) or kernel.noise is None:
+        return kernel, noise
+    if noise is not None:
+        raise ValueError(
+            f"kernel has a WhiteKernel, and noise={reprlib.repr(noise)} is given too; leave one of them out."
+        )
+    return kernel.without_noise(), kernel.noise if kernel.noise_fixed else None
 
 
 def checked_noise(noise: object, *, zero: bool = True) -> float | Array | None:

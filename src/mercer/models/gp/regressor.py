@@ -22,7 +22,7 @@ from mercer.models.gp.parts import term_of
 from mercer.models.gp.problem import ProcessSettings, check_count, check_shares
 from mercer.models.gp.sources import NO_STREAM
 from mercer.models.intervals import MODEL, Interval
-from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, Via
+from mercer.models.settings import Gamma, KernelSetting, LiftSetting, MemoryLimit, Seed, Via
 from mercer.store import register
 
 
@@ -39,8 +39,9 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
 
     Parameters
     ----------
-    kernel : Kernel or str, default=None
-        Any kernel expression, a name as in `KernelRidge`, or None: the best by evidence of
+    kernel : Kernel, str or callable, default=None
+        Any kernel expression, one as in `KernelRidge` (of scikit-learn's what is "fixed" stays
+        so, the scale too, and WhiteKernel is the noise), or None: the best by evidence of
         Matern-3/2, Matern-5/2, rational quadratic, Gaussian and (exact way, 200 rows or more)
         Matern-5/2 + Matern-1/2, with one bandwidth a column. "precomputed": X is the Gram
         matrix, (n, n) in `fit` and (m, n) in `predict`, which then tells means only (exact
@@ -60,6 +61,8 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         in the variance, and a standard error of 0.001 n (or of 512 probes) in the evidence. A
         first `partial_fit` with "auto" means features. Over features only noise and scale are
         learnt, and nothing can be said of them.
+    gamma : float or {"scale", "auto"}, default=None
+        Of a kernel given by name, as in `KernelRidge`.
     lift : Lift or transformer, default=None
         Instead of a kernel, the features themselves.
     prior_mean : float, "y" or "auto", default="auto"
@@ -100,6 +103,9 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         Of n x n and D x D arrays, as in "4GB"; 1 GB where None.
     random_state : int, RandomState, Generator or None, default=None
         The seed of starts, samples of rows, landmarks, features and probes.
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------
@@ -177,6 +183,7 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         noise: Any = "learn",
         via: Via = "auto",
         *,
+        gamma: Gamma = None,
         lift: LiftSetting = None,
         prior_mean: Any = "auto",
         fixed: Any = None,
@@ -188,8 +195,10 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         restore_variance: bool = True,
         memory_limit: MemoryLimit = None,
         random_state: Seed = None,
+        verbose: bool | int = False,
     ) -> None:
         self.kernel = kernel
+        self.gamma = gamma
         self.noise = noise
         self.via = via
         self.lift = lift
@@ -203,6 +212,7 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         self.restore_variance = restore_variance
         self.memory_limit = memory_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     _upgraded = classmethod(upgraded)
 

@@ -14,10 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
+from mercer.logs import logger
 from mercer.models.gp.factor import few_threads
 from mercer.models.gp.likelihood import MarginalLikelihood, marginal_likelihood
 from mercer.models.gp.space import NOISE, SearchSpace
 from mercer.ops.philox import Stream, normals, permutation
+
+LOG = logger("gp")
 
 BOUND = 1e-6  # of the distance of two bounds: so near is on one
 STEP = 4  # rows of one rung over those of the one below: its cost is then a few per cent
@@ -246,6 +249,7 @@ def _climb(
         v = math.exp(full[-2]) if noise is None else noise
         e = measure(s.at(full), rows, Y, v, None if s.profiled else math.exp(full[-1]), **floor)
         seen[u.tobytes()] = e
+        LOG.info("try %d over %d rows: log likelihood %.8g", len(seen), len(rows), e.log)
         prior, slope = s.prior(np.append(full[:-1], math.log(e.scale)))
         return -per * (e.log + share * prior), -per * s.free(e.gradient + share * slope) * reach
 

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.kernels import Kernel
 from mercer.kernels.algebra import Scale
-from mercer.kernels.params import substitute
+from mercer.kernels.params import limits, substitute
 from mercer.models.gp.hyperparameters import BoundSpec, HyperparameterSpec, between
 from mercer.models.gp.priors import Prior
 
@@ -246,6 +246,10 @@ def _bounds(
         for n, pair in (bound_spec.spec.bounds or {}).items()
         for i in bound_spec.members(n)
     }
+    most = limits(bound_spec.kernel)
+    ends = np.log([most.get(n, math.inf) for n in bound_spec.names])
+    upper = np.minimum(upper, ends)
+    told = {i: np.minimum(pair, ends[i]) for i, pair in told.items()}
     pairs = [
         _common(bound_spec, np.flatnonzero(group == g), lower, upper, told)
         for g in range(group.max(initial=-1) + 1)

@@ -10,6 +10,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel, Matern, Periodic, RationalQuadratic
 from mercer.kernels.algebra import OnColumns, Warped
+from mercer.kernels.bags import OverSets
 from mercer.kernels.maps import Mapped
 from mercer.kernels.params import substitute
 from mercer.kernels.stationary import Stationary
@@ -65,6 +66,8 @@ def scaled(k: Kernel, rows: Table) -> Kernel:
         return OnColumns(scaled(k.kernel, rows.pick(k.columns)), k.columns)
     if isinstance(k, Mapped):
         return Mapped(scaled(k.kernel, mapped_rows(rows, k.matrix)), k.matrix)
+    if isinstance(k, OverSets) and (members := k.read(rows.data).members) is not None:
+        return OverSets(scaled(k.kernel, members), k.how)
     if not isinstance(k, Kernel) or isinstance(
         k, Warped | Periodic
     ):  # a warp has columns of its own, a circle its own unit

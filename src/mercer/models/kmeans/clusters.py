@@ -15,7 +15,7 @@ from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Ints, Is, Number, Whole
 from mercer.kernels import Kernel, Linear, Scale
-from mercer.kernels.defaults import is_precomputed
+from mercer.kernels.defaults import is_precomputed, kernel_of
 from mercer.lifts.base import stream_of
 from mercer.models.base import bytes_of, check_finite
 from mercer.models.expansion import Expansion, kernel_at
@@ -54,8 +54,9 @@ class KMeansSettings:
         k, runs, steps = (
             whole(getattr(m, name), name) for name in ("n_clusters", "n_init", "max_iter")
         )
-        memory, (way, method) = bytes_of(m.memory_limit), way_of(m.via, m.kernel, m.lift)
-        return cls(k, m.kernel, m.lift, way, method, runs, steps, memory, m.random_state)
+        kernel, memory = kernel_of(m), bytes_of(m.memory_limit)
+        way, method = way_of(m.via, kernel, m.lift)
+        return cls(k, kernel, m.lift, way, method, runs, steps, memory, m.random_state)
 
     @property
     def precomputed(self) -> bool:

@@ -30,6 +30,7 @@ from mercer.models.maps import FittedMap
 from mercer.models.settings import (
     FittedKernel,
     FittedLift,
+    Gamma,
     KernelSetting,
     LiftSetting,
     MemoryLimit,
@@ -58,6 +59,8 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
     via : str or a value of `mercer.methods`, default="auto"
         "exact" (tiles of the kernel matrix, one sweep a step), "features", "landmarks" or a
         value; "auto" is exact up to 20,000 rows, else features.
+    gamma : float or {"scale", "auto"}, default=None
+        Of a kernel given by name, as in `KernelRidge`.
     lift : Lift or transformer, default=None
         A feature map, instead of a kernel.
     n_init : int, default=3
@@ -68,6 +71,9 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         Up to which features are kept between the steps, as bytes or "1GB".
     random_state : int, RandomState, Generator or None, default=None
         The seed of runs, features and landmarks.
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------
@@ -108,20 +114,24 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         kernel: KernelSetting = None,
         via: Via = "auto",
         *,
+        gamma: Gamma = None,
         lift: LiftSetting = None,
         n_init: int = 3,
         max_iter: int = 300,
         memory_limit: MemoryLimit = None,
         random_state: Seed = None,
+        verbose: bool | int = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
+        self.gamma = gamma
         self.via = via
         self.lift = lift
         self.n_init = n_init
         self.max_iter = max_iter
         self.memory_limit = memory_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     clusters_: KernelMeans | FeatureMeans
 

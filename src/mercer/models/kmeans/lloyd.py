@@ -11,8 +11,11 @@ from typing import Protocol
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.logs import logger
 from mercer.operators import Operator
 from mercer.ops.philox import Stream, uniforms
+
+LOG = logger("kmeans")
 
 
 class RowSpace(Protocol):
@@ -200,6 +203,7 @@ def _lloyd(space: RowSpace, first: Array, weight: Array, max_iter: int) -> Clust
         settled = bool((new == labels).all()) or inertia >= before - 1e-12 * float(
             weight @ near.max(1)
         )  # or rounding alone
+        LOG.info("step %d: inertia %.8g", step, inertia)
         if settled or step >= max_iter:
             return Clusters(new, coef, inertia, step, settled)
         labels, before = new, inertia

@@ -4,7 +4,7 @@ is of a kernel at all."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cholesky, eigh, qr
@@ -54,6 +54,17 @@ class DualComponents:
     def training_scores(self) -> Array:
         """The coordinates of the rows themselves."""
         return self.vectors * np.sqrt(self.values)
+
+    def trimmed(self) -> DualComponents:
+        """Without components of eigenvalue zero."""
+        on = self.values > 0
+        return replace(
+            self,
+            values=self.values[on],
+            vectors=self.vectors[:, on],
+            dual=self.dual[:, on],
+            offset=self.offset[on],
+        )
 
     def expansion(self, Z: Array) -> Array:
         """gamma (m, n) with sum_i gamma_i phi(x_i) = mean + sum_j z_j v_j."""

@@ -17,14 +17,10 @@ from mercer.linalg.decompose import SketchedMoments
 from mercer.models.base import (
     KernelEstimator,
     all_or_nothing,
-    bytes_of,
     check_finite,
-    checked,
     part,
-    parted,
 )
-from mercer.models.expansion import Expansion
-from mercer.models.maps import FittedMap
+from mercer.models.pca.before import with_projection
 from mercer.models.pca.problem import DUAL, PCASettings, choose
 from mercer.models.pca.projections import (
     DualProjection,
@@ -38,6 +34,7 @@ from mercer.models.pca.projections import (
 from mercer.models.settings import (
     FittedKernel,
     FittedLift,
+    Gamma,
     KernelSetting,
     LiftSetting,
     MemoryLimit,
@@ -89,8 +86,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     Parameters
     ----------
-    n_components : int, default=2
-        How many, at most as many as there are features (or rows).
+    n_components : int or None, default=2
+        How many, at most as many as there are features (or rows); None is all of variance
+        above 1e-12 of the largest, for which the matrix is decomposed whole.
     kernel : Kernel or str, default=None
         A kernel, a name, "precomputed" (X is then the Gram matrix with the rows of `fit`), or
         None: a Gaussian scaled to the data.
@@ -101,8 +99,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         5,000 rows, else features. A stream is always of features. From 5,001 rows on "auto" so
         refuses `inverse_transform` for kernels such as Gaussian ones; "landmarks", "exact" and
         "iterative" have it.
+    gamma, degree, coef0 : float, default=None
+        Of a kernel given by name, as in `KernelRidge`.
     lift : Lift or transformer, default=None
         A feature map, instead of a kernel; via is then "auto" or "features".
+    remove_zero_eig : bool, default=False
+        Whether components of no variance (at most 1e-12 of the largest), whose coordinates are
+        all zero, are left out.
     memory_limit : float or str, default=None
         Of D x D statistics, as bytes or "4GB"; beyond it `fit` finds the directions in a few
         passes over the rows, and a stream keeps frequent directions instead (`plan_` says
@@ -144,18 +147,26 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def __init__(
         self,
-        n_components: int = 2,
+        n_components: int | None = 2,
         kernel: KernelSetting = None,
         via: Via = "auto",
         *,
+        gamma: Gamma = None,
+        degree: int | None = None,
+        coef0: float | None = None,
         lift: LiftSetting = None,
+        remove_zero_eig: bool = False,
         memory_limit: MemoryLimit = None,
         random_state: Seed = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.via = via
         self.lift = lift
+        self.remove_zero_eig = remove_zero_eig
         self.memory_limit = memory_limit
         self.random_state = random_state
 
@@ -210,7 +221,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 self.projection_ = begin(s, rows)
                 return self
             stream = before if isinstance(before, FeatureProjection) else begin(s, before.points)
-            self.projection_ = stream.taking(stream.gathered(rows), s.n_components)
+            self.projection_ = stream.taking(stream.gathered(rows), s)
         return self
 
     @available_if(_merges)
@@ -221,7 +232,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         s = PCASettings.of(self)
         fitted = vars(other).get("projection_") if isinstance(other, KernelPCA) else None
         mine, theirs = mergeable(self.projection_, fitted, type(other).__name__)
-        self.projection_ = mine.merged(theirs, s.n_components)
+        self.projection_ = mine.merged(theirs, s)
         return self
 
     # what is known
@@ -313,7 +324,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @property
     def _n_features_out(self) -> int:
-        return self._projection().size
+        return self._projection().count
 
     # asking
     def transform(self, X: Any) -> Array:
@@ -344,45 +355,16 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if not projection.inverts:
             raise ValueError(NO_WAY_BACK)
         Z = check_array(Z, dtype=[np.float64, np.float32])
-        if Z.shape[1] != projection.size:
+        if Z.shape[1] != projection.count:
             raise ValueError(
-                f"Z has {Z.shape[1]} columns, but there are {projection.size} components; give what transform gave."
+                f"Z has {Z.shape[1]} columns, but there are {projection.count} components; give what transform gave."
             )
         return projection.inverse(Z)
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
         """Of a file in which the parts of the projection were attributes."""
-        names = (
-            "_dual",
-            "_back",
-            "_found",
-            "moments_",
-            "X_fit_",
-            "kernel_",
-            "plan_",
-            "lift_",
-            "n_features_lifted_",
-        )
-        rest, old = parted(state, *names)
-        if old["plan_"] is None:
-            return rest
-        if old["_dual"] is not None:
-            over = Expansion.of_file(old["kernel_"], old["X_fit_"], rest.get("feature_names_in_"))
-            return {
-                **rest,
-                "projection_": checked(DualProjection(old["plan_"], over, old["_dual"])),
-            }
-        phi, moments = (
-            FittedMap.of_file(old["lift_"], bytes_of(rest["memory_limit"])),
-            old["moments_"],
-        )
-        size, source = (
-            min(rest["n_components"], phi.width),
-            old["_found"] if moments is None else moments,
-        )
-        n = old["plan_"].settings["rows"] if moments is None else None
-        return {**rest, "projection_": checked(FeatureProjection(phi, size, source, n))}
+        return with_projection(state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

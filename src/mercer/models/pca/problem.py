@@ -7,13 +7,13 @@ from typing import Any, Self
 
 from mercer import methods
 from mercer.inputs import Table
-from mercer.kernels.defaults import is_precomputed
-from mercer.lifts.widths import width
+from mercer.kernels.defaults import is_precomputed, kernel_of
+from mercer.lifts.widths import default_features, width
 from mercer.models.base import bytes_of
 from mercer.models.expansion import kernel_at
-from mercer.models.maps import FittedMap, default_features, fitted_map
+from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.pca.eigenvectors import DENSE
-from mercer.models.settings import KernelSetting, LiftSetting, Seed, way_of, whole
+from mercer.models.settings import KernelSetting, LiftSetting, Seed, checked_flag, way_of, whole
 from mercer.plans import Plan
 
 DUAL = ("exact", "iterative")
@@ -23,22 +23,25 @@ MOST_ROWS = 5000  # that via="auto" takes the kernel matrix of
 @dataclass(frozen=True, eq=False)
 class PCASettings:
     """The parameters of `KernelPCA`, checked: `way` and `method` are what `via` says, `memory` is
-    in bytes."""
+    in bytes; `trims` where components of no variance are left out."""
 
-    n_components: int
+    n_components: int | None
     kernel: KernelSetting
     lift: LiftSetting
     way: str
     method: methods.Method
     memory: float
     random_state: Seed
+    trims: bool = False
 
     @classmethod
     def of(cls, m: Any) -> Self:
         """Of an estimator; ValueError where one of its parameters is none."""
-        k, memory = whole(m.n_components, "n_components"), bytes_of(m.memory_limit)
-        way, method = way_of(m.via, m.kernel, m.lift)
-        return cls(k, m.kernel, m.lift, way, method, memory, m.random_state)
+        k = None if m.n_components is None else whole(m.n_components, "n_components")
+        memory, kernel = bytes_of(m.memory_limit), kernel_of(m)
+        way, method = way_of(m.via, kernel, m.lift)
+        trims = checked_flag(m.remove_zero_eig, "remove_zero_eig") or k is None
+        return cls(k, kernel, m.lift, way, method, memory, m.random_state, trims)
 
     @property
     def precomputed(self) -> bool:
@@ -56,10 +59,19 @@ class PCASettings:
         open_ = self.lift is None and self.way == "auto" and not self.precomputed and not X.items
         return width(kernel_at(self.kernel, X), X[:1]) if open_ else None
 
+    def most(self, size: int) -> int:
+        """The components there can be, of so many features or rows."""
+        return size if self.n_components is None else min(self.n_components, size)
+
     def too_wide(self, D: int) -> bool:
         """Whether D x D moments, a batch's and the workspace of their eigenvectors are beyond the
         memory limit."""
-        return self.memory < 24.0 * D**2
+        wide = self.memory < 24.0 * D**2
+        if wide and self.n_components is None:
+            raise ValueError(
+                f"n_components=None keeps all directions of {D:,} features, which are beyond memory_limit; give their number."
+            )
+        return wide
 
 
 def choose(n: int, own: int | None, s: PCASettings, *, items: bool = False) -> Plan:

@@ -29,7 +29,7 @@ from mercer.models.base import check_finite, fields_alone
 from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.maps import FittedMap
 from mercer.models.pca import eigenvectors
-from mercer.models.pca.eigenvectors import DualComponents
+from mercer.models.pca.eigenvectors import FLOOR, DualComponents
 from mercer.models.pca.preimages import PreImages
 from mercer.models.pca.problem import PCASettings
 from mercer.models.settings import FittedKernel, FittedLift
@@ -81,7 +81,7 @@ class DualProjection:
         return self.over.kernel
 
     @property
-    def size(self) -> int:
+    def count(self) -> int:
         """k"""
         return len(self.found.values)
 
@@ -144,16 +144,17 @@ def fit_dual(s: PCASettings, X: Table, way: str) -> DualProjection:
         raise ValueError(
             f"X must be a symmetric Gram matrix, but X - X.T is {off:.1e} of its largest value; give (X + X.T) / 2."
         )
-    found = eigenvectors.components(op, s.n_components, way, seed)
+    found = eigenvectors.components(op, s.most(n), way, seed)
     check_finite(np.append(found.values, found.total))
     if s.precomputed:
         _warn_if_indefinite(op, float(found.values[0]), seed)
+    found = found.trimmed() if s.trims else found
     whole = found.products == 1
     why = f"{n:,} rows: " + (
         "their kernel matrix is decomposed" if whole else "their kernel matrix is known by products"
     )
     settings = {"rows": n, "n_components": len(found.values), "residual": found.residual}
-    held = 8.0 * n * n if whole else 16.0 * n * eigenvectors.DEPTH * (s.n_components + OVERSAMPLING)
+    held = 8.0 * n * n if whole else 16.0 * n * eigenvectors.DEPTH * (s.most(n) + OVERSAMPLING)
     plan = Plan("exact" if whole else "iterative", why, settings, bytes=held, passes=found.products)
     return DualProjection(plan, over, found)
 
@@ -185,9 +186,10 @@ class FeatureProjection:
     """
 
     phi: FittedMap
-    size: int  # k
+    size: int  # k, at most
     source: Moments | SketchedMoments | Components
     rows: int | None = None  # of a fit by passes
+    trims: bool = False  # whether components of no variance are left out
 
     must = dict(
         phi=Is("FittedMap"),
@@ -242,8 +244,17 @@ class FeatureProjection:
         )
 
     # what is known
+    @property
+    def count(self) -> int:
+        """k"""
+        return len(self.variance) if self.trims else self.size
+
     @cached_property
     def components(self) -> Components:
+        return self._leading.trimmed(FLOOR) if self.trims else self._leading
+
+    @property
+    def _leading(self) -> Components:
         m = self.source
         if isinstance(m, Components):
             return m
@@ -293,24 +304,24 @@ class FeatureProjection:
         assert isinstance(self.source, Moments)
         return self.phi.moments(X, self.source.shift)
 
-    def taking(self, batch: Statistics, n_components: int) -> FeatureProjection:
+    def taking(self, batch: Statistics, s: PCASettings) -> FeatureProjection:
         """With a batch that was gathered, which is spent."""
         held = self.source
         if isinstance(held, Moments) and isinstance(batch, Moments):
-            return self._holding(held.joined(batch), n_components)
-        return self.merged(batch, n_components)
+            return self._holding(held.joined(batch), s)
+        return self.merged(batch, s)
 
-    def merged(self, other: Statistics, n_components: int) -> FeatureProjection:
+    def merged(self, other: Statistics, s: PCASettings) -> FeatureProjection:
         """With the statistics of another model, which stay as they are."""
         held = self.source
         if isinstance(held, Moments) and isinstance(other, Moments):
-            return self._holding(held + other, n_components)
+            return self._holding(held + other, s)
         assert isinstance(held, SketchedMoments)
         assert isinstance(other, SketchedMoments)
-        return self._holding(held + other, n_components)
+        return self._holding(held + other, s)
 
-    def _holding(self, source: Statistics, n_components: int) -> FeatureProjection:
-        return replace(self, size=min(n_components, self.phi.width), source=source)
+    def _holding(self, source: Statistics, s: PCASettings) -> FeatureProjection:
+        return replace(self, size=s.most(self.phi.width), source=source, trims=s.trims)
 
 
 def way_back(lift: FittedLift) -> Callable[[Array], Array] | None:
@@ -326,37 +337,36 @@ def way_back(lift: FittedLift) -> Callable[[Array], Array] | None:
 def begin(s: PCASettings, X: Table) -> FeatureProjection:
     """A stream whose first rows are these: moments, or a sketch where they would be too large."""
     phi = s.map_of(X)
-    k = min(s.n_components, phi.width)
+    k = s.most(phi.width)
     if not s.too_wide(phi.width):
-        return FeatureProjection(phi, k, phi.moments(X, phi.shift(X)))
+        return FeatureProjection(phi, k, phi.moments(X, phi.shift(X)), trims=s.trims)
     size = min(max(int(s.memory // (32 * phi.width)), k + OVERSAMPLING), 4 * k + 64)
-    return FeatureProjection(phi, k, sketch(phi, X, size))
+    return FeatureProjection(phi, k, sketch(phi, X, size), trims=s.trims)
 
 
 def fit_features(s: PCASettings, X: Table) -> FeatureProjection:
     """By moments where they fit, else by passes."""
     phi = s.map_of(X)
-    k = min(s.n_components, phi.width)
-    made = (
-        passes(phi, X, k)
-        if s.too_wide(phi.width)
-        else FeatureProjection(phi, k, phi.moments(X, phi.shift(X)))
-    )
+    if s.too_wide(phi.width):
+        made = passes(phi, X, s)
+    else:
+        source = phi.moments(X, phi.shift(X))
+        made = FeatureProjection(phi, s.most(phi.width), source, trims=s.trims)
     made.components  # noqa: B018 (what cannot be decomposed is refused in `fit`)
     return made
 
 
-def passes(phi: FittedMap, X: Table, k: int) -> FeatureProjection:
+def passes(phi: FittedMap, X: Table, s: PCASettings) -> FeatureProjection:
     """A random range finder."""
-    n, D, q = len(X), phi.width, 0.0
-    s, shift = np.zeros(D), phi.shift(X)
+    n, D, q, k = len(X), phi.width, 0.0, s.most(phi.width)
+    z, shift = np.zeros(D), phi.shift(X)
     for _, F in phi.batches(X):
         G = F - shift
-        s, q = s + G.sum(0), q + float(np.sum(G * G))
+        z, q = z + G.sum(0), q + float(np.sum(G * G))
     check_finite(q, "the features")
-    mean, total = shift + s / n, max(q - float(s @ s) / n, 0.0)
+    mean, total = shift + z / n, max(q - float(z @ z) / n, 0.0)
     found = ritz(lambda V: phi.covariance_product(X, mean, V), D, k)
-    return FeatureProjection(phi, k, Components.of(found, total, n, mean), n)
+    return FeatureProjection(phi, k, Components.of(found, total, n, mean), n, s.trims)
 
 
 def sketch(phi: FittedMap, X: Table, size: int) -> SketchedMoments:

@@ -14,6 +14,7 @@ from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.base import whole
+from mercer.kernels.defaults import kernel_of
 from mercer.lifts import Identity
 from mercer.models.base import all_or_nothing, checked, part, parted
 from mercer.models.maps import FittedMap, fitted_map
@@ -23,6 +24,7 @@ from mercer.models.perceptron.scan import FeatureScan, MistakeBound, ScanState, 
 from mercer.models.settings import (
     FittedKernel,
     FittedLift,
+    Gamma,
     KernelSetting,
     LiftSetting,
     Seed,
@@ -46,7 +48,8 @@ class Perceptron(ScanEstimator[FeatureScan]):
     it was one, `counts_`. More than two classes have a weight vector each: where a rival scores
     no less than the label, the label gains phi(x) and the best rival loses it. The order of the
     rows matters, so there is no `merge` and no `forget`: a scan does not merge. `partial_fit`
-    continues it, and a stream in batches is exactly one pass over the whole, over the same map.
+    continues it, and a stream in batches is exactly one pass over the whole with
+    shuffle=False, over the same map.
 
     Parameters
     ----------
@@ -55,6 +58,8 @@ class Perceptron(ScanEstimator[FeatureScan]):
         columns of X themselves.
     via : str or a value of `mercer.methods`, default="auto"
         How the kernel becomes features.
+    gamma : float or {"scale", "auto"}, default=None
+        Of a kernel given by name, as in `KernelRidge`.
     lift : Lift or transformer, default=None
         A feature map, instead of a kernel.
     fit_intercept : bool, default=True
@@ -63,14 +68,19 @@ class Perceptron(ScanEstimator[FeatureScan]):
         Predict by the mean of the weights over all rows seen, instead of the last ones.
     max_iter : int, default=100
         Passes of `fit` at most; a pass without a mistake is the last.
-    shuffle : bool, default=False
-        A new order of the rows in every pass of `fit`; by default their own.
+    shuffle : bool, default=True
+        Whether every pass of `fit` takes the rows in a new order, drawn by `random_state`, so
+        that rows sorted by class do no harm; otherwise in their own, as `partial_fit` always
+        does. Bounds on the number of mistakes hold in any order.
     comparator : array-like of shape (D,) or (n_classes, D), default=None
         Weights u, with the offset last where there is one: `bound_` then tells, at any time,
         how many mistakes there can have been at most for this u, (R |u| / margin)^2 or by its
         hinge loss.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState or None, default=0
         The seed of orders and features.
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------
@@ -104,15 +114,18 @@ class Perceptron(ScanEstimator[FeatureScan]):
         kernel: KernelSetting = None,
         via: Via = "auto",
         *,
+        gamma: Gamma = None,
         lift: LiftSetting = None,
         fit_intercept: bool = True,
         average: bool = False,
         max_iter: int = 100,
-        shuffle: bool = False,
+        shuffle: bool = True,
         comparator: ArrayLike | None = None,
-        random_state: Seed = None,
+        random_state: Seed = 0,
+        verbose: bool | int = False,
     ) -> None:
         self.kernel = kernel
+        self.gamma = gamma
         self.via = via
         self.lift = lift
         self.fit_intercept = fit_intercept
@@ -121,6 +134,7 @@ class Perceptron(ScanEstimator[FeatureScan]):
         self.shuffle = shuffle
         self.comparator = comparator
         self.random_state = random_state
+        self.verbose = verbose
 
     must = dict(scan_=Is("FeatureScan"))
 
@@ -133,7 +147,7 @@ class Perceptron(ScanEstimator[FeatureScan]):
     # fitting
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
-        """Scan rows X (n, d) with labels y (n,) in their order, until a pass makes no mistake.
+        """Scan rows X (n, d) with labels y (n,), until a pass makes no mistake.
 
         Or until `max_iter` passes are made.
         """
@@ -196,12 +210,13 @@ class Perceptron(ScanEstimator[FeatureScan]):
 
     def _map_of(self, rows: Table, stream: bool) -> FittedMap:
         _, method = methods.resolve(self.via, WAYS)
-        if self.kernel is None and self.lift is None:
+        kernel = kernel_of(self)
+        if kernel is None and self.lift is None:
             return FittedMap.fit(Identity(), rows)
-        if self.kernel is not None and self.lift is not None:
+        if kernel is not None and self.lift is not None:
             raise ValueError("give a kernel or a lift, not both.")
         return fitted_map(
-            self.kernel,
+            kernel,
             self.lift,
             method,
             rows,

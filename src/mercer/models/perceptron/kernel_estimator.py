@@ -15,6 +15,7 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels import Kernel
 from mercer.kernels.base import whole
+from mercer.kernels.defaults import kernel_of
 from mercer.kernels.rkhs import RKHSFunction
 from mercer.models.base import all_or_nothing, checked, parted
 from mercer.models.expansion import scaled_kernel_at
@@ -31,6 +32,7 @@ from mercer.models.perceptron.kernel_scan import (
 from mercer.models.perceptron.scan import MistakeBound, best_bound, margins
 from mercer.models.settings import (
     FittedKernel,
+    Gamma,
     KernelSetting,
     Seed,
     check_same_classes,
@@ -60,9 +62,9 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
     The mistakes are a multiset: a row counts as often as it was one, `counts_`. More than two
     classes have a function each: where a rival scores no less than the label, the label's gains
     k(x, .) and the best rival's loses it. There is no offset; `k + 1` has one. Rows are taken
-    in their order, in blocks whose kernel values are computed at once; the result is that of
-    row after row. A stream of any length takes the memory of its points, and with `budget`
-    there are at most so many.
+    in blocks whose kernel values are computed at once; the result is that of row after row. A
+    stream of any length takes the memory of its points, and with `budget` there are at most so
+    many.
 
     Parameters
     ----------
@@ -78,6 +80,8 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         budget is full where that is within `eta`; "projectron++" does so for margin errors too.
         "merging" puts one point between two of the same class, where the least is lost; for a
         Gaussian only.
+    gamma : float or {"scale", "auto"}, default=None
+        Of a kernel given by name, as in `KernelRidge`.
     average : bool or float, default=False
         False: predict by the last hypothesis. True: by its mean over all rows seen. A number p
         >= 0: by the mean with weight t^p at row t, so that late ones count more; the number 0
@@ -91,14 +95,19 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         See `policy`; a distance in units of sqrt(k(x, x)).
     max_iter : int, default=1
         Passes of `fit` at most; a pass without a mistake is the last.
-    shuffle : bool, default=False
-        A new order of the rows in every pass of `fit`; by default their own.
+    shuffle : bool, default=True
+        Whether every pass of `fit` takes the rows in a new order, drawn by `random_state`, so
+        that rows sorted by class do no harm; otherwise in their own, as `partial_fit` always
+        does. Bounds on the number of mistakes hold in any order.
     comparator : RKHSFunction, or list of RKHSFunction, default=None
         A function u, or one a class: `bound_` then tells, at any time, how many mistakes there
         can have been at most for this u. It holds for margin=0, until a policy first acts; for
         the forgetron also after, if u is small enough.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState or None, default=0
         The seed of orders and dropped points.
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------
@@ -138,15 +147,18 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         budget: int | None = None,
         policy: str = "projectron",
         *,
+        gamma: Gamma = None,
         average: bool | float = False,
         margin: float = 0.0,
         eta: float = 0.1,
         max_iter: int = 1,
-        shuffle: bool = False,
+        shuffle: bool = True,
         comparator: Comparator = None,
-        random_state: Seed = None,
+        random_state: Seed = 0,
+        verbose: bool | int = False,
     ) -> None:
         self.kernel = kernel
+        self.gamma = gamma
         self.budget = budget
         self.policy = policy
         self.average = average
@@ -156,6 +168,7 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         self.shuffle = shuffle
         self.comparator = comparator
         self.random_state = random_state
+        self.verbose = verbose
 
     must = dict(scan_=Is("KernelScan"))
 
@@ -172,7 +185,7 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
     # fitting
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
-        """Scan rows X (n, d) with labels y (n,) in their order, until a pass makes no mistake.
+        """Scan rows X (n, d) with labels y (n,), until a pass makes no mistake.
 
         Or `max_iter` times. A refusal leaves the model as it was.
         """
@@ -213,7 +226,7 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         else:
             known = self.classes_
             check_same_classes(classes, known)
-            before.check_same(rule, self.kernel, rows, compared=self.comparator is not None)
+            before.check_same(rule, kernel_of(self), rows, compared=self.comparator is not None)
         labels, K = coded(y, known), len(known)
         begun = self._begun(rows, rule, K) if before is None else before.continued()
         scan, _ = begun.over(rows, labels, self._comparators(begun, K))
@@ -231,7 +244,7 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
 
     def _begun(self, rows: Table, rule: UpdateRule, classes: int) -> KernelScan:
         """A scan that has seen no row."""
-        kernel = scaled_kernel_at(self.kernel, rows)
+        kernel = scaled_kernel_at(kernel_of(self), rows)
         if rule.merges and not can_merge(kernel):
             raise ValueError(
                 f"policy='merging' makes points between points, which needs a Gaussian; for {kernel!r} use 'projectron'."

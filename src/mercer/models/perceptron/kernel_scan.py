@@ -15,8 +15,11 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Counts, Is, Text, Whole
 from mercer.kernels import Gaussian, Kernel
 from mercer.kernels.base import positive, whole
-from mercer.kernels.defaults import is_precomputed
+from mercer.kernels.defaults import is_open, is_precomputed
+from mercer.kernels.named import NamedKernel
 from mercer.kernels.rkhs import RKHSFunction
+from mercer.kernels.settle import settles_to
+from mercer.logs import logger
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.perceptron.budget import (
     BLOCK,
@@ -33,6 +36,8 @@ from mercer.operators import GivenOperator, KernelOperator
 from mercer.ops import budget as ops
 from mercer.plans import Plan
 from mercer.store import register
+
+LOG = logger("perceptron")
 
 Comparator: TypeAlias = RKHSFunction | Iterable[RKHSFunction] | None
 
@@ -217,6 +222,7 @@ class KernelScan:
                 X, labels, us, None if rng is None else rng.permutation(n), slots
             )
             counts, steps = counts + wrong, steps + 1
+            LOG.info("pass %d: %d mistakes", steps, np.count_nonzero(wrong))
             if not wrong.any():
                 break
         return replace(scan, steps=steps, counts=counts, converged=not wrong.any())
@@ -263,15 +269,13 @@ class KernelScan:
             )
 
     def _is_of(self, kernel: KernelSetting, rows: Table) -> bool:
-        if kernel is None or (
-            isinstance(kernel, str) and kernel == "rbf"
-        ):  # scaled to the first rows
+        if is_open(kernel):  # scaled to the first rows
             return isinstance(self.kernel, Gaussian)
-        return (
-            isinstance(kernel, Kernel | str)
-            and not is_precomputed(kernel)
-            and bool(scaled_kernel_at(kernel, rows) == self.kernel)
-        )
+        if isinstance(kernel, NamedKernel) and kernel.gamma == "scale":
+            return type(self.kernel) is type(kernel.at(rows))
+        if rows.items:
+            return settles_to(kernel, self.kernel)
+        return not is_precomputed(kernel) and bool(scaled_kernel_at(kernel, rows) == self.kernel)
 
     # bounds
     def mistake_bound(self) -> float:

@@ -14,10 +14,13 @@ from numpy.typing import ArrayLike
 
 from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Counts, Floats, Is, Whole
+from mercer.logs import logger
 from mercer.models.maps import BATCH_BYTES, FittedMap
 from mercer.ops.scan import scan, scan_csr
 from mercer.plans import Plan
 from mercer.store import register
+
+LOG = logger("perceptron")
 
 
 @register("perceptron.State")
@@ -199,18 +202,15 @@ class FeatureScan:
         """Pass after pass until one makes no mistake, in a new order each where there is an
         `rng`."""
         scan, steps, counts = self, 0, np.zeros(len(labels), np.int64)
-        held = (
-            list(self.pieces(X, labels))
-            if rng is None and 8 * len(labels) * self.phi.width <= BATCH_BYTES
-            else None
-        )
+        small = 8 * len(labels) * self.phi.width <= BATCH_BYTES
+        held = list(self.pieces(X, labels)) if small else None
         for _ in range(most):
             order = slice(None) if rng is None else rng.permutation(len(labels))
-            scan, wrong = scan.over(
-                scan.pieces(X[order], labels[order]) if held is None else held, u
-            )
+            again = scan.pieces(X[order], labels[order]) if held is None else reordered(held, order)
+            scan, wrong = scan.over(again, u)
             counts[order] += wrong
             steps += 1
+            LOG.info("pass %d: %d mistakes", steps, np.count_nonzero(wrong))
             if not wrong.any():
                 break
         return replace(scan, steps=steps, counts=counts, converged=not wrong.any())
@@ -233,6 +233,18 @@ class FeatureScan:
             self.steps,
         )
         return replace(self, plan=plan)
+
+
+def reordered(
+    pieces: list[tuple[Matrix, Array]], order: Array | slice
+) -> list[tuple[Matrix, Array]]:
+    """The same rows as one piece in another order."""
+    if isinstance(order, slice):
+        return pieces
+    F = [F for F, _ in pieces]
+    labels = np.concatenate([part for _, part in pieces])
+    whole = sp.vstack(F, format="csr") if sp.issparse(F[0]) else np.concatenate(F)
+    return [(whole[order], labels[order])]
 
 
 def best_bound(m: Array, radius: float, norm: float, passes: int) -> float:

@@ -255,7 +255,8 @@ class RidgeEstimator(KernelEstimator):
 def upgraded(state: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a `KernelRidge` as they are now: a solution was one by one, then beside the
     rows of its fit."""
-    old, left = SimpleNamespace(**state), {n: v for n, v in state.items() if n not in LEARNT}
+    old = SimpleNamespace(**{"device": "cpu"} | state)  # what settings have learnt to ask since
+    left = {n: v for n, v in state.items() if n not in LEARNT}
     if "solution_" in state:
         model = old.solution_
     elif "fitted_" not in state and ("X_fit_" in state or "lift_" in state):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels.defaults import bandwidths, scaled
 from mercer.linalg.cholesky import Cholesky
 from mercer.linalg.least_squares import RidgeSolution, exact
-from mercer.linalg.solvers import CG, AutoSolver
+from mercer.linalg.solvers import CG, MAX_CHOLESKY_ROWS, AutoSolver
 from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.ridge.cross_validation import (
     FoldErrors,
@@ -68,8 +69,8 @@ class DualRidge:
     def kernel(self) -> FittedKernel:
         return self.over.kernel
 
-    def predict(self, X: Table) -> Array:
-        return self.over.combined(X, *self.weights.shaped(self.flat))
+    def predict(self, X: Table, gpu: str | None = None) -> Array:
+        return self.over.combined(X, *self.weights.shaped(self.flat), gpu)
 
     def gradient(self, X: Table) -> Array:
         """(n, q, d)"""
@@ -104,7 +105,7 @@ def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Ref
     over, unit = expansion(s, rows), np.maximum(np.abs(rows.Y).max(axis=0), np.finfo(float).tiny)
     scaled_rows = replace(rows, Y=rows.Y / unit)
     alpha, over, scores = penalty(s, over, scaled_rows, plan, refit)
-    solver, reason = solver_for(s, len(rows), plan.way)
+    solver, reason = solver_for(s, over, rows.X, plan.way)
     found = exact(
         over.operator(rows.X),
         scaled_rows.Y,
@@ -134,8 +135,22 @@ def expansion(s: RidgeSettings, rows: TrainingRows) -> Expansion:
     return over
 
 
-def solver_for(s: RidgeSettings, n: int, way: str) -> tuple[Cholesky | CG, str]:
+def solver_for(
+    s: RidgeSettings, over: Expansion, X: Table, way: str
+) -> tuple[Cholesky | CG | Any, str]:
     """The solver, and the reason for it."""
+    n = len(X)
+    if s.gpu is not None and (way == "iterative" or n > MAX_CHOLESKY_ROWS):
+        if (why := over.no_tile(X)) is None:
+            solver = import_module("mercer.gpu.solve").GPUSolver
+            made = solver(s.tol / 2, s.max_iter, device=s.gpu)
+            return made, f"{n:,} rows: conjugate gradients on the GPU ({s.device})"
+        return _cpu_solver(s, n, way, f"; on the CPU, as {why}")
+    return _cpu_solver(s, n, way)
+
+
+def _cpu_solver(s: RidgeSettings, n: int, way: str, note: str = "") -> tuple[Cholesky | CG, str]:
+    solver: Cholesky | CG
     if way == "exact":
         solver, why = AutoSolver(s.memory).choose(n)
     else:
@@ -144,12 +159,10 @@ def solver_for(s: RidgeSettings, n: int, way: str) -> tuple[Cholesky | CG, str]:
         solver, CG
     ):  # the intercept is found from two columns, so each gets half the tolerance
         solver = replace(solver, tol=s.tol / 2, max_steps=s.max_iter)
-    return solver, why
+    return solver, why + note
 
 
-def written(
-    plan: Plan, n: int, solver: Cholesky | CG, found: RidgeSolution, why: str, memory: float
-) -> Plan:
+def written(plan: Plan, n: int, solver: Any, found: RidgeSolution, why: str, memory: float) -> Plan:
     """The plan, as it was carried out."""
     factored = isinstance(solver, Cholesky)
     held = 16.0 * n * n if factored else min(2.0 * n * n, memory)

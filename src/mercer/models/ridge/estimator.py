@@ -10,6 +10,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from mercer import methods
+from mercer.gpu.devices import device_of
 from mercer.inputs import Array, Table
 from mercer.models.base import all_or_nothing
 from mercer.models.folds import Folds
@@ -19,7 +20,7 @@ from mercer.models.ridge.dual import DualRidge
 from mercer.models.ridge.fit import FittedRidge, fit, map_of
 from mercer.models.ridge.moments import MomentRidge, begin, mergeable
 from mercer.models.ridge.problem import RidgeSettings, TrainingRows
-from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, Via, grid
+from mercer.models.settings import Gamma, KernelSetting, LiftSetting, MemoryLimit, Seed, Via, grid
 from mercer.store import register
 
 
@@ -39,9 +40,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
 
     Parameters
     ----------
-    kernel : Kernel or str, default=None
-        A kernel, a name as in scikit-learn ("rbf", "linear", "poly", "laplacian"),
-        "precomputed" (X is then the Gram matrix), or None: a Gaussian scaled to the data.
+    kernel : Kernel, str or callable, default=None
+        A kernel; a name as in scikit-learn ("rbf", "linear", "poly", "laplacian", "cosine",
+        "chi2", "additive_chi2", see `AdditiveChi2`), or a kernel of its Gaussian processes; a
+        function of two matrices of rows, or of two rows; "precomputed" (X is then the Gram
+        matrix); or None: a Gaussian scaled to the data.
     alpha : float or array-like of shape (n_outputs,), default=1.0
         The penalty, or one an output.
     via : str or a value of `mercer.methods`, default="auto"
@@ -51,6 +54,15 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         landmarks, by moments (up to 2,048 of them) or passes (Falkon). "auto" is exact where
         half of K in float32 fits `memory_limit` (22,000 rows by default) and no folds are asked
         for, else features; a first `partial_fit` means features.
+    gamma : float or {"scale", "auto"}, default=None
+        Of a kernel given by name, as in scikit-learn: exp(-gamma |x - z|^2) of "rbf",
+        exp(-gamma |x - z|_1) of "laplacian", (gamma x'z + coef0)^degree of "poly", exp(-gamma
+        sum_j (x_j - z_j)^2 / (x_j + z_j)) of "chi2". "scale" is 1 / (d Var X), "auto" 1 / d.
+        None is a Gaussian scaled to the data, 1 / d of "laplacian", and 1 of others.
+    degree : int, default=None
+        Of "poly"; None is 3.
+    coef0 : float, default=None
+        Of "poly", >= 0; None is 1.
     lift : Lift or transformer, default=None
         A feature map, instead of a kernel.
     fit_intercept : bool, default=True
@@ -74,6 +86,14 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         take several passes), of preconditioner and kept part of K.
     random_state : int, RandomState, Generator or None, default=None
         The seed of features, landmarks and preconditioners.
+    device : str, default="cpu"
+        "cuda" (or "cuda:1") solves exactly on that GPU, by conjugate gradients over fused
+        tiles, and predicts there; it needs torch and triton. "auto" takes a GPU where there is
+        one. Features, landmarks, fewer than 3,000 rows, and kernels without GPU source stay on
+        the CPU; `plan_` says where it was.
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------
@@ -111,6 +131,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         alpha: Any = 1.0,
         via: Via = "auto",
         *,
+        gamma: Gamma = None,
+        degree: int | None = None,
+        coef0: float | None = None,
         lift: LiftSetting = None,
         fit_intercept: bool = True,
         cv: Any = None,
@@ -120,8 +143,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         max_iter: int = 1000,
         memory_limit: MemoryLimit = None,
         random_state: Seed = None,
+        device: str = "cpu",
+        verbose: bool | int = False,
     ) -> None:
         self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.alpha = alpha
         self.via = via
         self.lift = lift
@@ -133,6 +161,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         self.max_iter = max_iter
         self.memory_limit = memory_limit
         self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
 
     # fitting
     @all_or_nothing
@@ -226,7 +256,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
     # asking
     def predict(self, X: Any) -> Array:
         """f(x) + intercept, (n,) or (n, q)."""
-        return self._fitted().predict(self._rows(X, reset=False))
+        return self._fitted().predict(self._rows(X, reset=False), device_of(self.device))
 
     def cv_scores(self, alphas: Any = None) -> Array:
         """R^2 on each fold of the model of the others, (len(alphas), cv), for any penalties.

@@ -13,7 +13,7 @@ from mercer.invariants import Ints, Is
 from mercer.models.folds import Folds
 from mercer.models.intervals import Interval
 from mercer.models.maps import FittedMap, fitted_map, nonzero_bytes, own_lift
-from mercer.models.ridge import dual, landmarks, moments, passes
+from mercer.models.ridge import dual, landmarks, learnt, moments, passes
 from mercer.models.ridge.cross_validation import FoldErrors
 from mercer.models.ridge.dual import DualRidge
 from mercer.models.ridge.leave_one_out import Calibration, calibrated, jackknife_interval, with_idle
@@ -95,16 +95,24 @@ class FittedRidge:
     @property
     def folds(self) -> Folds | None:
         """Of the statistics, or of the rows at hand."""
-        if isinstance(self.solution, MomentRidge):
+        if isinstance(self.solution, MomentRidge) and self._learnt is None:
             return self.solution.folds
         return None if self.rows is None else self.rows.folds
+
+    @property
+    def _learnt(self) -> FittedMap | None:
+        """The map, where it was learnt from targets."""
+        phi = None if isinstance(self.solution, DualRidge) else self.solution.phi
+        return phi if phi is not None and phi.learns else None
 
     # asking: s are the settings that it was fitted by, within the memory that there is now
     def seen(self, X: Table) -> Table:
         """Rows as the solution reads them."""
         return X if self.columns is None else Table(X.data[:, self.columns])
 
-    def predict(self, X: Table) -> Array:
+    def predict(self, X: Table, gpu: str | None = None) -> Array:
+        if gpu is not None and isinstance(self.solution, DualRidge):
+            return self.solution.predict(self.seen(X), gpu)
         return self.solution.predict(self.seen(X))
 
     def _refit(self, s: RidgeSettings, rows: TrainingRows) -> Solution:
@@ -113,11 +121,15 @@ class FittedRidge:
 
     def fold_errors(self, s: RidgeSettings, alphas: Array) -> FoldErrors:
         """From statistics, or by going over the rows again."""
+        if (phi := self._learnt) is not None:
+            return learnt.fold_errors(s, self.needed(), phi, alphas)
         return self.solution.fold_errors(s, self.at_hand(), alphas, self._refit)  # type: ignore[arg-type]
 
     def left_out(self, s: RidgeSettings) -> Array:
         """y_i - f_-i(x_i), (n, q)."""
         rows, model = self.needed(), self.solution
+        if self._learnt is not None and learnt.leaks(self._learnt):
+            raise AttributeError(learnt.LOO.format(type(self._learnt.lift).__name__))
         return model.left_out(s, rows).residuals(model.weights.alpha, model.predict)
 
     def loo_predictions(self, s: RidgeSettings) -> Array:
@@ -136,8 +148,16 @@ class FittedRidge:
     def calibrated(self, s: RidgeSettings) -> Self:
         """With what intervals by a split of the rows need."""
         rows, model = self.needed(), self.solution
-        found = calibrated(rows, lambda held: model.without(s, rows, held, self._refit))
-        return replace(self, split=found)
+
+        def without(held: Array) -> Solution:
+            if self._learnt is None:
+                return model.without(s, rows, held, self._refit)
+            some = rows.some(np.flatnonzero(~held))
+            phi = learnt.without(self._learnt, rows, held)
+            at = replace(s, alpha=model.weights.alpha, cv=None)
+            return fit_over(phi, at, replace(some, folds=Folds(1)), model.flat)
+
+        return replace(self, split=calibrated(rows, without))
 
     def by_split(self, X: Table, coverage: float) -> Interval:
         """At new rows, by the split that was found."""
@@ -152,6 +172,8 @@ class FittedRidge:
             raise ValueError(
                 "jackknife+ over features needs their D x D statistics; use method='split', or raise memory_limit."
             )
+        if self._learnt is not None and learnt.leaks(self._learnt):
+            raise ValueError(learnt.LOO.format(type(self._learnt.lift).__name__))
         left, alpha = model.left_out(s, rows), model.weights.alpha
         return jackknife_interval(left, len(rows), alpha, model.predict, self.seen(X), coverage)
 
@@ -227,6 +249,15 @@ def over_features(s: RidgeSettings, rows: TrainingRows, flat: bool) -> MomentRid
             "bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them."
         )
     phi = map_of(s, rows)
+    if phi.learns and s.cv is not None:
+        s, rows = at_best(s, rows, phi), replace(rows, folds=Folds(1))
+    return fit_over(phi, s, rows, flat)
+
+
+def fit_over(
+    phi: FittedMap, s: RidgeSettings, rows: TrainingRows, flat: bool
+) -> MomentRidge | FeatureRidge:
+    """The same of a map that is there."""
     F = None if s.loo else phi.sparse_features(rows.X)
     most = s.memory if F is None else min(s.memory, 3.0 * nonzero_bytes(F))
     if moments_fit(phi.width, rows.folds.k, most):
@@ -234,6 +265,15 @@ def over_features(s: RidgeSettings, rows: TrainingRows, flat: bool) -> MomentRid
         found.weights  # noqa: B018 (a penalty that cannot be chosen is refused in `fit`)
         return found
     return passes.fit(s, rows, phi, flat)
+
+
+def at_best(s: RidgeSettings, rows: TrainingRows, phi: FittedMap) -> RidgeSettings:
+    """At the penalty of the best folds, of which none had a part in its map."""
+    if s.loo:
+        raise ValueError(learnt.LOO.format(type(phi.lift).__name__))
+    among = s.penalties(rows.Y.shape[1])
+    best = among.best_by_folds(learnt.fold_errors(s, rows, phi, among.grid), len(rows))
+    return replace(s, alpha=best, cv=None)
 
 
 def map_of(s: RidgeSettings, rows: TrainingRows, *, stream: bool = False) -> FittedMap:
@@ -247,6 +287,6 @@ def map_of(s: RidgeSettings, rows: TrainingRows, *, stream: bool = False) -> Fit
         seed=s.random_state,
         memory=s.memory,
         stream=stream,
-        y=rows.Y,
+        y=learnt.targets_of(rows),
         wide=not stream and not s.loo,
     )

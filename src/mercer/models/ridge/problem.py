@@ -10,9 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from mercer import methods
+from mercer.gpu.devices import device_of
 from mercer.inputs import Array, Items, Table
 from mercer.invariants import Each, Floats, Ints, Is, Number, Text, Truths, Whole
-from mercer.kernels.defaults import is_precomputed
+from mercer.kernels.defaults import is_precomputed, kernel_of
 from mercer.models.base import bytes_of
 from mercer.models.folds import Folds
 from mercer.models.maps import asked
@@ -36,6 +37,7 @@ LARGE = (
     64 << 20
     # bytes of rows that are kept as they are, not copied: leave them so while you ask for left-out rows
 )
+MAX_GPU_ROWS = 1_000_000  # up to which "auto" solves exactly there: some forty products of a second
 MOMENTS = 2048  # landmarks up to which one pass of moments costs less than several of products
 # bytes an entry of K that leave-one-out holds at most: eigenvectors, workspace, pieces of queries
 SQUARES = 40.0
@@ -97,6 +99,7 @@ class RidgeSettings:
     max_iter: int
     memory: float
     random_state: Seed
+    device: str = "cpu"  # as given; `gpu` is what it comes to
 
     must = dict(  # of those that a model keeps: `of_model`
         way=Text("auto", "exact", "iterative", "features", "landmarks"),
@@ -107,12 +110,14 @@ class RidgeSettings:
         tol=Number(0),
         max_iter=Whole(1),
         memory=Number(0),
+        device=Text(),
     )
 
     @classmethod
     def of(cls, m: Any) -> Self:
         """Of an estimator; ValueError where one of its parameters is none."""
-        way, method = way_of(m.via, m.kernel, m.lift)
+        kernel = kernel_of(m)
+        way, method = way_of(m.via, kernel, m.lift)
         intercept = checked_flag(m.fit_intercept, "fit_intercept")
         tol, steps, memory = (
             positive(m.tol, "tol"),
@@ -120,7 +125,7 @@ class RidgeSettings:
             bytes_of(m.memory_limit),
         )
         return cls(
-            m.kernel,
+            kernel,
             m.lift,
             m.alpha,
             way,
@@ -133,7 +138,18 @@ class RidgeSettings:
             steps,
             memory,
             m.random_state,
-        )
+            m.device,
+        ).on_device()
+
+    def on_device(self) -> Self:
+        """Itself; ValueError where the device is not there."""
+        device_of(self.device)
+        return self
+
+    @property
+    def gpu(self) -> str | None:
+        """The torch device to solve on; None: the CPU."""
+        return device_of(self.device)
 
     def penalties(self, outputs: int) -> Penalties:
         """The penalty that was given, or those to choose from."""
@@ -208,6 +224,8 @@ def choose(n: int, s: RidgeSettings, *, own: bool = False) -> Plan:
         return Plan("landmarks", "")
     if s.way != "auto" or (s.cv is not None and not s.loo):
         return Plan("features", "")
+    if s.gpu is not None and not s.loo and n <= MAX_GPU_ROWS:
+        return Plan("exact", "the GPU makes K anew in every product")
     held = (SQUARES if s.loo else 2.0) * n * n
     return (
         Plan("exact", "half of K in float32 fits the memory limit")

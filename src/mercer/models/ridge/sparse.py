@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.linalg.bidiagonal import damped_images
 from mercer.linalg.cg import gradients_by_column
 from mercer.linalg.least_squares import PrimalSolution
 from mercer.models.ridge.cross_validation import FoldErrors, spread
 from mercer.models.sparse_rows import SparseRows
 from mercer.ops.threads import parallel_map
-from mercer.ops.tiles import cuts
 
-SIDE_BY_SIDE = 4  # penalties that share every pass over the nonzeros
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -88,7 +87,8 @@ class SparsePasses:
         return np.repeat(mean, q, axis=1), np.repeat(centred, q, axis=1)
 
     def errors(self, alphas: Array, tol: float, steps: int, width: int) -> FoldErrors:
-        """Every fold and penalty, some penalties of a fold at a time and folds side by side."""
+        """Every fold and penalty: penalties share the passes over the nonzeros, and folds are solved
+        side by side."""
         k, q = self.k, self.Y.shape[1]
         error, each = np.full((len(alphas), k, q), np.nan), np.full((k, q), np.nan)
         held = [np.flatnonzero((self.fold == j) & (self.weight > 0)) for j in range(k)]
@@ -98,11 +98,29 @@ class SparsePasses:
         def of(j: int) -> None:
             w, Y = self.weight[held[j]], self.Y[held[j]]
             each[j] = spread(Y, w)
-            for at in cuts(len(alphas), min(width, SIDE_BY_SIDE)):
-                s, _, _ = self.solve(np.full(len(alphas[at]), j), alphas[at], tol, steps)
-                f = (self.rows.times(s.coef) + s.intercept)[held[j]]
-                left = np.square(Y[:, None] - f.reshape(len(Y), -1, q))
-                error[at, j] = np.einsum("i,isq->sq", w, left)
+            for i in range(q):
+                f = self._without(j, held[j], i, alphas, tol, steps)
+                error[:, j, i] = w @ np.square(Y[:, i, None] - f)
 
         parallel_map(of, used)
         return FoldErrors(error, each, spread(self.Y, self.weight))
+
+    def _without(
+        self, j: int, held: Array, output: int, alphas: Array, tol: float, steps: int
+    ) -> Array:
+        """What the models without fold j, one a penalty, predict of the rows held out: (h, a)."""
+        w = np.where(self.fold == j, 0.0, self.weight)
+        root, total, y = np.sqrt(w), float(w.sum()), self.Y[:, output]
+        mean_y = float(w @ y) / total * self.intercept
+
+        def times(v: Array) -> tuple[Array, Array]:
+            U = self.rows.times(v)
+            U -= float(w @ U) / total * self.intercept
+            return root * U, U[held]
+
+        def back(u: Array) -> Array:
+            u = u - root * (float(root @ u) / total * self.intercept)
+            return self.rows.back(root * u)
+
+        found, _ = damped_images(times, back, root * (y - mean_y), alphas, tol, steps)
+        return found + mean_y

@@ -15,7 +15,7 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is
 from mercer.kernels import Kernel
 from mercer.kernels.base import positive
-from mercer.kernels.defaults import bandwidths, is_precomputed, scaled
+from mercer.kernels.defaults import bandwidths, is_precomputed, kernel_of, scaled
 from mercer.models.base import fields_alone
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.settings import FittedKernel, KernelSetting, Seed, shown
@@ -60,7 +60,7 @@ class SmoothingSettings:
             raise ValueError(
                 "scales is empty; give one factor or more, or None for the usual ones."
             )
-        return cls(m.kernel, m.bandwidth, scales, m.random_state)
+        return cls(kernel_of(m), m.bandwidth, scales, m.random_state)
 
 
 def _listed(values: Any) -> list[Any]:
@@ -80,7 +80,7 @@ def choose(kernel: KernelSetting, s: SmoothingSettings) -> Plan:
         )
     if s.how != "auto":
         return Plan(s.how, "asked for")
-    if isinstance(s.kernel, Kernel):
+    if not (s.kernel is None or isinstance(s.kernel, str)):
         return Plan("fixed", "a kernel was given, with its bandwidth")
     return (
         Plan("loo", "the bandwidth was left open")

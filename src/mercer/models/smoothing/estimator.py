@@ -17,7 +17,7 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.base import whole
 from mercer.models.base import KernelEstimator, all_or_nothing, checked, part, parted
-from mercer.models.settings import FittedKernel, KernelSetting, Seed, shown
+from mercer.models.settings import FittedKernel, Gamma, KernelSetting, Seed, shown
 from mercer.models.smoothing.bandwidths import FittedSmoother, SmoothingSettings, fit
 from mercer.models.smoothing.smoother import Smoother
 from mercer.plans import Plan
@@ -162,6 +162,8 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
     kernel : Kernel or str, default=None
         A kernel that is nowhere negative, a name as in scikit-learn, "precomputed", or None: a
         Gaussian scaled to the data.
+    gamma : float or {"scale", "auto"}, default=None
+        Of a kernel given by name, as in `KernelRidge`.
     bandwidth : {"auto", "fixed", "loo"}, default="auto"
         "fixed" keeps the bandwidths of the kernel, "loo" multiplies all of them by the one of
         `scales` with the least leave-one-out error, all in one sweep; "auto" is "loo" where the
@@ -199,11 +201,13 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
         self,
         kernel: KernelSetting = None,
         *,
+        gamma: Gamma = None,
         bandwidth: str = "auto",
         scales: ArrayLike | None = None,
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
+        self.gamma = gamma
         self.bandwidth = bandwidth
         self.scales = scales
         self.random_state = random_state
@@ -264,6 +268,8 @@ class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
     kernel : Kernel or str, default=None
         A kernel that is nowhere negative, a name, "precomputed", or None, as in
         `NadarayaWatson`.
+    gamma : float or {"scale", "auto"}, default=None
+        Of a kernel given by name, as in `KernelRidge`.
     bandwidth : {"auto", "fixed", "loo"}, default="auto"
         As there.
     scales : array-like of float, default=None
@@ -304,11 +310,13 @@ class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
         self,
         kernel: KernelSetting = None,
         *,
+        gamma: Gamma = None,
         bandwidth: str = "auto",
         scales: ArrayLike | None = None,
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
+        self.gamma = gamma
         self.bandwidth = bandwidth
         self.scales = scales
         self.random_state = random_state

@@ -25,6 +25,7 @@ from mercer.kernels.algebra import (
 )
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import ArcCosine, Constant, Polynomial
+from mercer.kernels.histograms import AdditiveChi2, Chi2
 from mercer.kernels.maps import Mapped
 from mercer.kernels.stationary import Sinc, Stationary
 from mercer.models.settings import FittedKernel
@@ -154,7 +155,7 @@ def nonnegative(kernel: FittedKernel) -> bool:
     (True, False, True)
     """
     if (isinstance(kernel, Power) and kernel.degree % 2 == 0) or isinstance(
-        kernel, Exp | Constant | ArcCosine
+        kernel, Exp | Constant | ArcCosine | AdditiveChi2 | Chi2
     ):
         return True
     if isinstance(kernel, Polynomial):

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.inputs import Array, Table, validate_data
+from mercer.inputs import Array, Table, sample_weights, validate_data
 from mercer.invariants import Is, Labels, Whole
-from mercer.models.settings import LiftSetting, MemoryLimit, Seed
+from mercer.models.base import documents_of
+from mercer.models.settings import LiftSetting, MemoryLimit, Seed, takes_text
 from mercer.models.sparse.fit import SparseModel
-from mercer.models.sparse.problem import WeighedRows, takes_text
+from mercer.models.sparse.plot import path_table, plot_path
+from mercer.models.sparse.problem import WeighedRows
 from mercer.models.sparse.solve import SparsePath
 from mercer.plans import Plan
 from mercer.store import Saved
@@ -48,6 +50,7 @@ class SparseBase(Saved, BaseEstimator):
         tol: float = 1e-6,
         memory_limit: MemoryLimit = None,
         random_state: Seed = None,
+        verbose: bool | int = False,
     ) -> None:
         self.lift = lift
         self.alpha = alpha
@@ -62,6 +65,7 @@ class SparseBase(Saved, BaseEstimator):
         self.tol = tol
         self.memory_limit = memory_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     # rows
     def _sparse_rows(self) -> bool:
@@ -72,9 +76,8 @@ class SparseBase(Saved, BaseEstimator):
         if takes_text(self.lift):
             if reset:
                 self.n_features_in_ = 1
-            return (
-                (Table(list(X)), *(column_or_1d(y) for y in targets)) if targets else Table(list(X))
-            )
+            rows = Table(documents_of(X))
+            return (rows, *(column_or_1d(y) for y in targets)) if targets else rows
         found = validate_data(
             self,
             X,
@@ -96,9 +99,7 @@ class SparseBase(Saved, BaseEstimator):
     ) -> WeighedRows:
         w = None
         if sample_weight is not None:
-            w = _check_sample_weight(
-                sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
-            )
+            w = sample_weights(sample_weight, np.empty((len(y), 1)))
         return WeighedRows.of(rows, y, w, classes, groups)
 
     # the fitted value
@@ -156,6 +157,18 @@ class SparseBase(Saved, BaseEstimator):
         if (found := self._model().stability) is None:
             raise AttributeError("stability_ comes with stability=50, a number of half-samples.")
         return found
+
+    @property
+    def path_table_(self) -> dict[str, list[float]]:
+        """Of every penalty: features kept, gap, and with folds the mean loss of rows left out and
+        the standard error of its difference from the least."""
+        return path_table(self._model())
+
+    def plot_path(self, ax: Any = None) -> Any:
+        """What one standard deviation of each feature adds to a score, at every penalty: on
+        Matplotlib's axes, which are returned. Features of the model have their names."""
+        labels = getattr(self, "classes_", np.zeros(0)).tolist()
+        return plot_path(self._model(), list(map(str, labels)) if len(labels) > 2 else [], ax)
 
     def _table(self, classes: list[Any]) -> dict[str, list[Any]]:
         m = self._model()

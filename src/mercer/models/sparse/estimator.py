@@ -19,6 +19,8 @@ from mercer.models.sparse.formula import Formula, formulas
 from mercer.models.sparse.problem import SparseSettings
 from mercer.store import register
 
+LEAST_SPREAD = 1e-150  # of targets: the square of less is nothing
+
 
 @register("sparse.SparseRegressor")
 class SparseRegressor(RegressorMixin, SparseBase):
@@ -47,7 +49,8 @@ class SparseRegressor(RegressorMixin, SparseBase):
         The least penalty, as a share of the largest.
     cv : int, splitter or iterable of (training, test) positions, default=5
         Folds. A number deals rows in the order of their targets, equal rows together; units,
-        the lift and its scales are fitted inside each fold.
+        the lift and its scales are fitted inside each fold. 5 are fewer where rows are, other
+        numbers may not exceed them.
     rule : {"1se", "min"}, default="1se"
         The largest penalty whose mean loss is within one standard error of the least, by the
         differences fold by fold; or the one of the least.
@@ -70,6 +73,9 @@ class SparseRegressor(RegressorMixin, SparseBase):
         Of features held in memory, as bytes or "4GB"; by default 1 GB.
     random_state : int, RandomState, Generator or None, default=None
         The seed of folds and half-samples; None is a fixed one.
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------
@@ -95,6 +101,8 @@ class SparseRegressor(RegressorMixin, SparseBase):
         The model as text, in the user's units; it can be called.
     table_ : dict of lists
         Features, coefficients, effects (of one standard deviation) and signs, largest first.
+    path_table_ : dict of lists
+        Penalties, the number of features, gaps, and with folds losses and their errors.
     plan_ : Plan
 
     Examples
@@ -115,8 +123,14 @@ class SparseRegressor(RegressorMixin, SparseBase):
         s = SparseSettings.of(self)
         rows, y = self._rows(X, y, reset=True, y_numeric=True)
         y = np.asarray(y, np.float64)
-        if not np.isfinite(np.square(y - y.mean())).all():
+        with np.errstate(over="ignore"):
+            squares = np.square(y - y.mean())
+        if not np.isfinite(squares).all():
             raise ValueError("y is too large for sums of its squares; give it in larger units.")
+        if 0 < np.abs(y - y.mean()).max() < LEAST_SPREAD:
+            raise ValueError(
+                "y differs by too little for sums of its squares; give it in smaller units."
+            )
         self.model_ = fit(s, self._training(rows, y, sample_weight, 0, groups))
         return self
 
@@ -182,6 +196,9 @@ class SparseClassifier(ClassifierMixin, SparseBase):
         Of features held in memory, as bytes or "4GB"; by default 1 GB.
     random_state : int, RandomState, Generator or None, default=None
         The seed of folds and half-samples; None is a fixed one.
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------
@@ -201,6 +218,7 @@ class SparseClassifier(ClassifierMixin, SparseBase):
     formula_ : Formula, or dict of Formula by class
         Scores as text, in the user's units.
     table_ : dict of lists
+    path_table_ : dict of lists
     plan_ : Plan
 
     Examples

@@ -3,7 +3,7 @@ folds prefer it; and the fitted value."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -110,6 +110,7 @@ def fit(s: SparseSettings, p: WeighedRows) -> SparseModel:
     path, rounds = solver.path(alphas, s.l1_ratio)
     folds = [FoldModel.of(s, p, at, alphas) for at in parts]
     losses = FoldLosses(np.stack([f.losses() for f in folds], axis=1)) if folds else None
+    path = replace(path, deviations=X.norms(path.ids) * X.scales(path.ids))
     place = _place(s, path, losses)
     ids, coef, b0 = path.at(place)
     ridge = None

@@ -18,6 +18,7 @@ from mercer.models.sparse.solve import Solver, SparsePath
 from mercer.stats import row_hashes
 from mercer.store import register
 
+USUAL = 5  # folds, and as many as there are rows where these are fewer
 Split: TypeAlias = tuple[Array, Array]  # rows to fit, rows to look at
 
 
@@ -25,6 +26,7 @@ def splits(s: SparseSettings, p: WeighedRows) -> list[Split]:
     """Those of cv: a number of folds, a splitter, or positions; none where rows are too few."""
     cv = s.cv
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool) and cv >= 2:
+        _check_folds(int(cv), len(p))
         fold = _dealt(int(cv), p, s.seed) if p.groups is None else _grouped(int(cv), p)
         every = range(int(fold.max(initial=-1)) + 1)
         pairs = [(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in every]
@@ -40,6 +42,14 @@ def splits(s: SparseSettings, p: WeighedRows) -> list[Split]:
     if len(found) < 2 or not all(len(a) and len(b) for a, b in found):
         raise ValueError("cv must give two splits or more, with rows of some weight on both sides.")
     return found
+
+
+def _check_folds(k: int, n: int) -> None:
+    """No more than rows of some weight; the usual number is that of rows where these are fewer."""
+    if k > max(n, USUAL):
+        raise ValueError(
+            f"cv={k} folds need as many rows of some weight, and there are {n}; give fewer folds."
+        )
 
 
 def _weighed(p: WeighedRows, at: Array) -> Array:
@@ -160,7 +170,10 @@ class FoldLosses:
     def errors(self) -> Array:
         """Standard errors of the differences from the best penalty, fold by fold, (m,)."""
         D = self.values - self.values[self.best]
-        return np.asarray(D.std(1, ddof=1) / np.sqrt(D.shape[1]))
+        top = float(np.abs(D).max(initial=0.0))
+        # squares of huge losses would not be finite; a power of 2 keeps every digit
+        size = 2.0 ** np.floor(np.log2(top)) if top > 0 else 1.0
+        return np.asarray(size * (D / size).std(1, ddof=1) / np.sqrt(D.shape[1]))
 
     def chosen(self, rule: str) -> int:
         """The best, or by "1se" the largest penalty within one standard error of it.

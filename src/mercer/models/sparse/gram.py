@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.models.sparse.losses import weighted_mean
 from mercer.models.sparse.stored import StoredDictionary
-from mercer.ops.lasso import active_path, independent
-
-ROUNDS = 10_000  # of steps at one penalty: reached by rounding that goes in circles alone
+from mercer.ops.lasso import independent, lasso_path
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +26,7 @@ class Quadratic:
     @classmethod
     def of(cls, X: StoredDictionary, y: Array) -> Quadratic:
         """sum_i w_i (y_i - x_i'b)^2 / 2 over the features that vary, copies aside."""
-        mean = float(X.w @ y)
+        mean = weighted_mean(X.w, y)
         r = X.w * (y - mean)
         ids, s = X.kept, X.divisors[X.kept]
         G = X.products if len(ids) == X.p else X.products[np.ix_(ids, ids)]
@@ -45,10 +44,7 @@ class Quadratic:
         if not len(self.ids):
             m = len(alphas)
             return np.zeros((m, 0)), np.zeros(m), np.zeros(m, np.int64)
-        start = np.zeros(len(self.c))
-        return active_path(
-            self.G, self.c, self.yy, alphas, l1_ratio, start, ROUNDS, np.empty((0, 0))
-        )
+        return lasso_path(self.G, self.c, self.yy, alphas, l1_ratio)
 
     def dependent(self) -> Array:
         """Features that those before them make up."""

@@ -14,7 +14,7 @@ from mercer.invariants import Is, check
 from mercer.lifts.columnwise import inputs_of
 from mercer.lifts.polynomial import Products, monomial
 from mercer.models.sparse.dictionary import Found
-from mercer.ops.monomials import plan
+from mercer.ops.monomials import ends, plan
 from mercer.ops.sweeps import Sweep, built
 from mercer.ops.words import NONE, letters
 from mercer.store import register
@@ -32,7 +32,12 @@ def sweepable(phi: Any) -> bool:
     >>> sweepable(Monomials(3).fit(X)), sweepable(Monomials(3, weights="kernel").fit(X))
     (True, False)
     """
-    return isinstance(phi, Products) and phi.weights_ is None and not phi.program_.ordered
+    return (
+        isinstance(phi, Products)
+        and phi.weights_ is None
+        and not phi.program_.ordered
+        and not phi.constant_
+    )
 
 
 @register("sparse.ProductFeatures")
@@ -196,7 +201,8 @@ def implicit(features: ProductFeatures, rows: Table, w: Array, unit: bool = Fals
     """The features in rows of weights w, which sum to 1; products of unit variance with `unit`."""
     phi, XT = features.lift, features.transposed(rows)
     program, closed = phi.program_, phi.start_ == 0
-    degrees = range(1 if closed else program.degree, program.degree + 1)
+    low = 1 if closed else int(np.searchsorted(ends(program), features.start))
+    degrees = range(low, program.degree + 1)
     caps = needed(XT, program.caps, program.degree) if closed else program.caps * XT.any(axis=1)
     fits(phi, count(caps, degrees), len(rows), count(caps, halves(program.degree)))
     return Implicit(features, Sweep(XT, w, program, caps, degrees, unit))

@@ -45,6 +45,15 @@ class SparseLoss(Protocol):
         ...
 
 
+def weighted_mean(w: Array, y: Array) -> float:
+    """Of weights that sum to 1: never beyond the values, so that equal ones leave nothing.
+
+    >>> weighted_mean(np.full(80, 1 / 80), np.full(80, 7.0))
+    7.0
+    """
+    return float(np.clip(w @ y, y.min(), y.max()))
+
+
 @dataclass(frozen=True, eq=False)
 class SquaredLoss:
     """(y - f)^2 / 2"""
@@ -55,7 +64,7 @@ class SquaredLoss:
 
     @property
     def start(self) -> Array:
-        return np.asarray(self.w @ self.Y)
+        return np.array([weighted_mean(self.w, self.Y[:, 0])])
 
     def at(self, f: Array) -> tuple[float, Array]:
         R = self.Y - f

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import get_tags
 
 from mercer.inputs import Array, Table
 from mercer.lifts import KitchenSink
@@ -102,14 +101,6 @@ def _count(stability: object) -> int:
             f"stability must be a number of half-samples >= 0, got {stability!r}; 50 are usual."
         )
     return int(stability)
-
-
-def takes_text(lift: LiftSetting) -> bool:
-    """Whether a lift reads texts instead of numbers."""
-    if lift is None or not hasattr(lift, "__sklearn_tags__"):
-        return False
-    tags = get_tags(lift).input_tags
-    return bool(tags.string) and not bool(tags.two_d_array)
 
 
 @dataclass(frozen=True, eq=False)

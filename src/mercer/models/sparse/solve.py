@@ -5,18 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, Ints, Whole, check
+from mercer.logs import logger
 from mercer.models.sparse.dictionary import Dictionary
 from mercer.models.sparse.gram import Quadratic
 from mercer.models.sparse.losses import SparseLoss
 from mercer.models.sparse.stored import StoredDictionary
 from mercer.models.sparse.working_set import Ended, WorkingSet
 from mercer.store import register
+
+LOG = logger("sparse")
 
 
 @register("sparse.SparsePath")
@@ -34,6 +38,7 @@ class SparsePath:
     intercept: Array  # (m, C)
     gaps: Array  # (m,)
     width: int  # D
+    deviations: Array | None = None  # (k,) of the features in the rows of the fit
 
     must = dict(
         alphas=Floats("m"),
@@ -42,10 +47,16 @@ class SparsePath:
         intercept=Floats("m", "C"),
         gaps=Floats("m", low=0.0),
         width=Whole(1),
+        deviations=Floats("k", low=0.0) | None,
     )
 
     def __post_init__(self) -> None:
         check(self)
+
+    @classmethod
+    def _upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """From files that had no deviations."""
+        return {"deviations": None} | values
 
     def __len__(self) -> int:
         return len(self.alphas)
@@ -98,9 +109,15 @@ class Solver:
         assert self.sets is not None
         after = [*alphas[1:].tolist(), None]
         pairs = zip(alphas.tolist(), after, strict=True)
-        ended = [self.sets.at(a, l1_ratio, following) for a, following in pairs]
+        ended = [self._at(self.sets, a, l1_ratio, following) for a, following in pairs]
         self.sets.rest()
         return self._by_sets(alphas, ended)
+
+    @staticmethod
+    def _at(sets: WorkingSet, alpha: float, l1_ratio: float, following: float | None) -> Ended:
+        found = sets.at(alpha, l1_ratio, following)
+        LOG.info("penalty %.4g: %d terms, relative gap %.1e", alpha, len(found.ids), found.gap)
+        return found
 
     def _by_gram(self, q: Quadratic, alphas: Array, l1_ratio: float) -> tuple[SparsePath, int]:
         B, gaps, rounds = q.path(alphas, l1_ratio)
@@ -110,6 +127,10 @@ class Solver:
         relative = np.maximum(gaps, 0.0) / (q.yy or 1.0)
         coef = B / self.X.scales(ids)
         path = SparsePath(alphas, ids, coef[:, None], b0[:, None], relative, self.X.p)
+        LOG.info(
+            "%d penalties down to %.4g: %d rounds, relative gap %.1e",
+            *(len(alphas), alphas[-1], rounds.sum(), relative.max()),
+        )
         return path, int(rounds.sum())
 
     def _by_sets(self, alphas: Array, ended: Sequence[Ended]) -> tuple[SparsePath, int]:

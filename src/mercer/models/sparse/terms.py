@@ -13,14 +13,16 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.lifts import Basis, Identity, Jumps, KitchenSink
-from mercer.lifts.polynomial import Interactions, Products, words_of
+from mercer.lifts.polynomial import Interactions, Products, kept_weights, kept_words
 from mercer.models.sparse.frame import UnitFrame
 from mercer.models.sparse.implicit import ProductFeatures
 from mercer.models.sparse.maps import SparseMap
 from mercer.models.sparse.stored import LiftedFeatures
 
 LONGEST = 200  # decimal places by which a factor may move a coefficient
+JUMP = "1{{{0} < {n[0]}}}"  # as it is shown
 POWERS = {"{}": 1, "{}^2": 2, "{}^3": 3}  # patterns of `Basis` that are products
+OPERATORS, NUMERIC = ("*", "^", "+", "/", " - "), "0123456789.-"  # in names: read as arithmetic
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,47 @@ class Term:
     code: str
     columns: tuple[int, ...] = ()
     numbers: tuple[float, ...] = ()
+    spans: tuple[float, ...] = ()  # of the columns that the numbers are compared with
     functions: tuple[tuple[str, Callable[[Array], Array]], ...] = ()
+
+    @property
+    def jumps(self) -> bool:
+        """Whether it is 1{x < t}, t the only of `numbers`."""
+        return self.shown == JUMP
 
     def text(self, names: list[str], digits: int = 6) -> str:
         """With names of columns, and so many digits of numbers."""
-        told = [f"{v:.{max(digits, 6)}g}" for v in self.numbers]
+        least = max(digits, 6)
+        pairs = zip(self.numbers, self.spans, strict=True)
+        told = [_told(v, s, least, self.jumps) for v, s in pairs]
         return self.shown.format(*(names[j] for j in self.columns), n=told)
+
+
+def quoted(name: str) -> str:
+    """The name of a column as a formula can hold it: one that reads as arithmetic, or as nothing,
+    between quotation marks.
+
+    >>> [quoted(name) for name in ("age", "in come", "capital-gain", "a*b", "2nd", "")]
+    ['age', 'in come', 'capital-gain', '"a*b"', '"2nd"', '""']
+    """
+    odd = not name.strip() or name[0] in NUMERIC or any(sign in name for sign in OPERATORS)
+    return f'"{name}"' if odd else name
+
+
+def _told(value: float, span: float, digits: int, down: bool = False) -> str:
+    """So many digits of the span; never more than the value where they go down, as a value that is
+    the threshold itself is not below it.
+
+    >>> _told(2 / 3, 2 / 3, 6), _told(2 / 3, 2 / 3, 6, down=True), _told(1000000.123456789, 2.0, 6)
+    ('0.666667', '0.666666', '1000000.12346')
+    """
+    more = int(np.ceil(np.log10(abs(value) / span))) if value and span > 0 else 0
+    digits = min(digits + max(more, 0), 17)
+    told = f"{value:.{digits}g}"
+    if down and float(told) > value:
+        last = int(np.floor(np.log10(abs(value)))) - digits + 1
+        told = f"{float(told) - 10.0**last:.{digits}g}"
+    return told
 
 
 def opaque(i: int, name: str) -> Term:
@@ -63,18 +100,20 @@ class Units:
         size = sum(a * abs(np.log10(self.scale[j])) for j, a in powers.items())
         shown, code, factor = [], [], 1.0
         numbers: list[float] = []
+        spans: list[float] = []
         for place, (j, a) in enumerate(powers.items()):
             x, c, number = self._shifted(j, place, len(numbers))
-            numbers += number
+            numbers, spans = numbers + number, spans + [float(self.scale[j])] * len(number)
             if size > LONGEST:
                 x, c = f"({x}/{{n[{len(numbers)}]}})", f"({c} / {float(self.scale[j])!r})"
                 numbers.append(float(self.scale[j]))
+                spans.append(float(self.scale[j]))
             else:
                 factor /= float(self.scale[j]) ** a
             shown.append(x if a == 1 else f"{x}^{a}")
             code.append(c if a == 1 else f"{c}**{a}")
         text, python = "*".join(shown) or "1", "*".join(code) or "1.0"
-        return Term(factor, text, python, tuple(powers), tuple(numbers))
+        return Term(factor, text, python, tuple(powers), tuple(numbers), tuple(spans))
 
     def function(self, pattern: str, f: Callable[[Array], Array], j: int) -> Term:
         """f((x_j - shift_j) / scale_j)"""
@@ -83,7 +122,8 @@ class Units:
         if scale != 1:
             x, numbers = f"{x}/{{n[{len(numbers)}]}}", [*numbers, scale]
         code = f"{name}({c} / {scale!r})"
-        return Term(1.0, f"{name}({x})", code, (j,), tuple(numbers), ((name, f),))
+        spans = (scale,) * len(numbers)
+        return Term(1.0, f"{name}({x})", code, (j,), tuple(numbers), spans, ((name, f),))
 
     def _shifted(self, j: int, place: int, number: int) -> tuple[str, str, list[float]]:
         """x_j - shift_j as it is shown and coded, and the number shown."""
@@ -96,7 +136,7 @@ class Units:
     def jump(self, j: int, threshold: float) -> Term:
         """1{x_j < t}, t the least number that the frame takes to the threshold or beyond."""
         t = self._before(j, threshold)
-        return Term(1.0, "1{{{0} < {n[0]}}}", f"(x[{j}] < {t!r})", (j,), (t,))
+        return Term(1.0, JUMP, f"(x[{j}] < {t!r})", (j,), (t,), (float(self.scale[j]),))
 
     def _before(self, j: int, threshold: float) -> float:
         far, scale = float(self.shift[j]), float(self.scale[j])
@@ -125,8 +165,8 @@ def terms(lift: Any, units: Units) -> Iterator[Written]:
 
 @terms.register
 def _(lift: Products, units: Units) -> Iterator[Written]:
-    words = words_of(lift.program_)[lift.program_.skip + lift.start_ :]
-    weights = np.ones(len(words)) if lift.weights_ is None else lift.weights_[lift.start_ :]
+    words, given = kept_words(lift), kept_weights(lift)
+    weights = np.ones(len(words)) if given is None else given
     columns = lift.columns_ if isinstance(lift, Interactions) else range(lift.n_features_in_)
     for word, weight in zip(words, weights.tolist(), strict=True):
         yield partial(units.weighted, tuple(columns[j] for j in word), weight)

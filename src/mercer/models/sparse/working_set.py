@@ -11,10 +11,9 @@ from mercer.inputs import Array
 from mercer.models.sparse.dictionary import Dictionary, Found
 from mercer.models.sparse.losses import SparseLoss
 from mercer.models.sparse.members import Members, Square
-from mercer.ops.lasso import active_path, factor
+from mercer.ops.lasso import lasso_minimum
 
 STEPS = 100  # Newton's, at one penalty
-ROUNDS = 10_000  # of active sets in one of them
 FRESH = 0.2  # a step that leaves more of the gap asks for the curvature of where it is
 LEVEL = 1e-13  # the sum of residuals that counts as zero
 FEW = 1e7  # products of all pairs of features over the rows, up to which all are members
@@ -169,7 +168,7 @@ class WorkingSet:
         V = self.loss.w[:, None] * self.R[:, g]
         b, off = self.B[g].ravel(), V.sum(0)
         slope = self.members.products(V).T.ravel() - curve.U @ off
-        d = _minimum(curve.G.room, slope + curve.G.all @ b, l1, l2, b) - b if len(b) else b
+        d = lasso_minimum(curve.G.room, slope + curve.G.all @ b, l1, l2, b) - b if len(b) else b
         d0 = curve.T @ off - curve.U.T @ d
         self._walk(g, V, d.reshape(len(g), -1), d0, (l1, l2))
 
@@ -259,10 +258,3 @@ class WorkingSet:
 
 def _penalty(b: Array, l: tuple[float, float]) -> float:
     return l[0] * float(np.abs(b).sum()) + l[1] / 2 * float(np.square(b).sum())
-
-
-def _minimum(G: Array, c: Array, l1: float, l2: float, start: Array) -> Array:
-    alpha = np.array([l1 + l2])
-    known = factor(G, l2, start)
-    out, _, _ = active_path(G, c, 1.0, alpha, l1 / alpha[0], start.copy(), ROUNDS, known)
-    return np.asarray(out[0])

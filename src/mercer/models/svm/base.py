@@ -13,10 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
+from mercer.lifts import Identity
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator, bytes_of
 from mercer.models.maps import BATCH_BYTES, FittedMap
-from mercer.models.settings import FittedKernel, MemoryLimit, Seed, whole
+from mercer.models.naming import Named, strongest
+from mercer.models.settings import FittedKernel, FittedLift, MemoryLimit, Seed, whole
 from mercer.models.svm.machine import (
     Compression,
     DualMachine,
@@ -179,6 +181,41 @@ class SupportVectorEstimator(KernelEstimator):
     def n_support_(self) -> Array:
         """How many there are, of every class."""
         return self._dual().counts
+
+    @property
+    def coef_(self) -> Array:
+        """(1 or K, D) over features; over rows with a linear kernel (k, d), a row of every score or
+        pair of classes, and AttributeError with others."""
+        if isinstance(machine := self._machine(), FeatureMachine):
+            return machine.coef
+        if (found := machine.slopes) is None:
+            raise AttributeError(
+                "coef_ is there with kernel='linear', and for models over features; this one has dual_coef_."
+            )
+        return found
+
+    def _strongest(self, labels: list[Any], names: Any, top: int | None) -> Named:
+        """Coefficients by name: over rows of a linear kernel the columns are the features."""
+        if isinstance(self._machine(), FeatureMachine):
+            return strongest(self.coef_, labels, self.lift_, names, top)
+        own = getattr(self, "feature_names_in_", None) if names is None else names
+        return strongest(self.coef_, labels, Identity(), own, top)
+
+    @property
+    def lift_(self) -> FittedLift:
+        return self._linear().phi.lift
+
+    @property
+    def n_features_lifted_(self) -> int:
+        """D"""
+        return self._linear().phi.width
+
+    def _linear(self) -> FeatureMachine:
+        if not isinstance(machine := self._machine(), FeatureMachine):
+            raise AttributeError(
+                "a map and coefficients of its features are there for models over features; this one has dual_coef_."
+            )
+        return machine
 
     @property
     def compression_(self) -> Compression:

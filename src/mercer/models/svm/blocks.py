@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from mercer.inputs import Array
+from mercer.logs import logger
 from mercer.models.svm.problem import DualProblem, DualSolution, evaluate, feasible_start, inside
 from mercer.operators import TiledOperator
 from mercer.operators.cache import RowCache
 from mercer.ops import kernel_rows, smo
 from mercer.ops.threads import single_blas
+
+LOG = logger("svm")
 
 ONE_BLOCK = 2048  # up to so many duals are one block
 MIN_BLOCK, MAX_BLOCK = 2048, 4096  # duals of a block: twice those inside their bounds, within these
@@ -106,6 +109,10 @@ class BlockSolver:
         while True:
             up, down = self._slopes()
             found = self._evaluated(up, down)
+            LOG.info(
+                "round %d: relative gap %.1e, %d of %d duals",
+                *(self.rounds, found.relative, len(self.part.b), len(self.problem.t)),
+            )
             if found.converged or self.rounds >= most:
                 if not self.left:
                     return found

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.inputs import Array
 from mercer.invariants import Is
 from mercer.models.base import all_or_nothing, part
-from mercer.models.naming import Named, scored, strongest
+from mercer.models.naming import Named, scored
 from mercer.models.penalties import PenaltyPath, checked_folds
 from mercer.models.settings import (
-    FittedLift,
+    Gamma,
     KernelSetting,
     LiftSetting,
     MemoryLimit,
@@ -29,7 +29,7 @@ from mercer.models.settings import (
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.calibration import probabilities
 from mercer.models.svm.fit import fit, with_probabilities
-from mercer.models.svm.machine import DualMachine, FeatureMachine, WarmStart, chosen_C
+from mercer.models.svm.machine import DualMachine, WarmStart, chosen_C
 from mercer.models.svm.plan import ClassifierSettings, LabelledRows
 from mercer.store import register
 
@@ -48,19 +48,23 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
 
     Parameters
     ----------
-    kernel : Kernel or str, default=None
+    kernel : Kernel, str or callable, default=None
         A kernel, "precomputed", None or "rbf": exp(-|x - z|^2/s), s the sum of the variances of
         the columns, "linear": x'z, "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d
-        columns.
+        columns; other names, functions and kernels of scikit-learn as in `KernelRidge`.
     C : float, default=1.0
-        The weight of the losses, > 0.
+        The weight of the losses, > 0; `np.inf` lets no row lie inside the margin, and refuses
+        rows that the kernel does not separate. All rows of positive weight then count alike.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         loss(t) = max(0, 1 - t), or its square.
     via : str or a value of `mercer.methods`, default="auto"
-        "exact", "features", "landmarks", a value, or "auto": exact up to 20,000 rows, features
-        beyond. Sparse rows of which at most a quarter is not zero are the features of `Linear`
-        themselves, under "auto" and "features": nothing is sketched, and no n x n or D x D
-        array is made.
+        "exact", "features", "landmarks", a value, or "auto": exact up to 20,000 rows; beyond,
+        where the support vectors that two samples let expect take no more than twice the work
+        of features (`plan_` says how many), else features. Sparse rows of which at most a
+        quarter is not zero are the features of `Linear` themselves, under "auto" and
+        "features": nothing is sketched, and no n x n or D x D array is made.
+    gamma, degree, coef0 : float, default=None
+        Of a kernel given by name, as in `KernelRidge`.
     lift : Lift or transformer, default=None
         A feature map, instead of a kernel.
     fit_intercept : bool, default=True
@@ -70,6 +74,12 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     multiclass : {"auto", "ovo", "ovr"}, default="auto"
         "ovo" (every two classes, by votes), "ovr" (each against the rest), or "auto": "ovo"
         where it is exact, "ovr" over features, where there is no other.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Of more than two classes: one score a class, or as in scikit-learn one a pair of them,
+        in the order (0, 1), (0, 2), ..., (1, 2), ..., the first of the two where positive.
+    break_ties : bool, default=True
+        Whether `predict` gives classes with equally many votes by how clearly they won;
+        otherwise, as scikit-learn by default, the first of them.
     probability : bool, default=False
         Whether `predict_proba` is there: a sigmoid for every score, fitted on five folds that
         their models did not see.
@@ -96,6 +106,9 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         row, so that equal rows are in one.
     Cs : array-like of float, default=None
         The C to choose from with `cv`; None is 9 from 0.01 to 100 times C.
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------
@@ -120,7 +133,8 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     dual_coef_ : ndarray of shape (1, m), (K, m), or of pairs (K - 1, m) as in scikit-learn
     n_support_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, D) or (K, D)
-        Over features.
+        Over features; with a linear kernel also exact, of the columns, a row of every score (as
+        in scikit-learn of every pair of classes, the first where positive).
     lift_ : Lift
         Over features.
 
@@ -154,10 +168,15 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         loss: str = "hinge",
         via: Via = "auto",
         *,
+        gamma: Gamma = None,
+        degree: int | None = None,
+        coef0: float | None = None,
         lift: LiftSetting = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         multiclass: str = "auto",
+        decision_function_shape: str = "ovr",
+        break_ties: bool = True,
         probability: bool = False,
         warm_start: bool = False,
         tol: float = 1e-3,
@@ -166,8 +185,12 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         random_state: Seed = None,
         cv: Any = None,
         Cs: Any = None,
+        verbose: bool | int = False,
     ) -> None:
         self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.C = C
         self.loss = loss
         self.via = via
@@ -175,6 +198,8 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.multiclass = multiclass
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
         self.probability = probability
         self.warm_start = warm_start
         self.tol = tol
@@ -183,6 +208,7 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         self.random_state = random_state
         self.cv = cv
         self.Cs = Cs
+        self.verbose = verbose
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -196,7 +222,7 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         rows = LabelledRows.of(every, y, self._weights(sample_weight, every), gram=s.precomputed)
         if (folds := checked_folds(self.cv, every, y)) is not None:
             s = replace(s, folds=folds.among(rows.kept))
-        machine = fit(s, rows, len(every), self._last)
+        machine = fit(s, rows, self._last)
         found = with_probabilities(s, rows, machine) if s.probability else machine
         self.classes_, self.machine_ = rows.classes, found
         return self
@@ -222,35 +248,16 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         """The accuracies of every C and fold; AttributeError without cv."""
         return part(self._machine().summary, "path", "path_ is there with cv.")
 
-    @property
-    def coef_(self) -> Array:
-        """(1 or K, D); AttributeError for models over rows."""
-        return self._linear().coef
-
     def coef_by_name(self, names: Any = None, top: int | None = None) -> Named:
-        """The nonzero coefficients by name, signed, the largest first: those of the second of two classes, or of each.
+        """The nonzero coefficients by name, signed, the largest first: those of the second of two
+        classes, or of each, or of each pair where it is pairs that have scores.
 
         names : the D names, a transformer that has them (`NGrams`, `HashedFeatures`: of
         hashed columns, by the sign of the most frequent name), a mapping or
         function from places, or None for those of the lift; top : how many of each, or all
         """
-        return strongest(self.coef_, scored(self.classes_), self.lift_, names, top)
-
-    @property
-    def lift_(self) -> FittedLift:
-        return self._linear().phi.lift
-
-    @property
-    def n_features_lifted_(self) -> int:
-        """D"""
-        return self._linear().phi.width
-
-    def _linear(self) -> FeatureMachine:
-        if not isinstance(machine := self._machine(), FeatureMachine):
-            raise AttributeError(
-                "a map and coefficients of its features are there for models over features; this one has dual_coef_."
-            )
-        return machine
+        pairs = self._machine().of_pairs
+        return self._strongest(scored(self.classes_, pairs=pairs), names, top)
 
     @property
     def sigmoid_(self) -> tuple[Array, Array]:
@@ -263,20 +270,36 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     def decision_function(self, X: Any) -> Array:
         """(n,) for two classes, the second where positive, else (n, K).
 
-        One score a class, or its votes among pairs.
+        One score a class, or its votes among pairs; or the scores of all pairs.
         """
-        machine = self._machine()
-        return machine.decide(self._rows(X, reset=False))
+        machine, shape = self._machine(), self.decision_function_shape
+        rows = self._rows(X, reset=False)
+        if shape == "ovr" or len(self.classes_) == 2:
+            return machine.decide(rows)
+        if not isinstance(machine, DualMachine) or not machine.of_pairs:
+            raise ValueError(
+                f"decision_function_shape={shape!r} needs scores of pairs of classes; fit with multiclass='ovo'."
+            )
+        return machine.by_pair(rows)
 
     def predict(self, X: Any) -> Array:
         """The class of the largest score, (n,)."""
-        return of_largest(self.decision_function(X), self.classes_)
+        f = self._class_scores(X)
+        ties = (
+            self._machine().of_pairs and not self.break_ties
+        )  # votes are what is whole of a score
+        return of_largest(np.rint(f) if ties else f, self.classes_)
+
+    def _class_scores(self, X: Any) -> Array:
+        """(n,), or (n, K), whatever the shape asked for."""
+        machine = self._machine()
+        return machine.decide(self._rows(X, reset=False))
 
     @available_if(lambda self: self.probability)
     def predict_proba(self, X: Any) -> Array:
         """The probability of every class, (n, K)."""
         check_is_fitted(self, "sigmoid_")
-        return probabilities(self.decision_function(X), *self.sigmoid_)
+        return probabilities(self._class_scores(X), *self.sigmoid_)
 
     @available_if(lambda self: self.probability)
     def predict_log_proba(self, X: Any) -> Array:

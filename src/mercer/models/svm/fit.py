@@ -4,40 +4,50 @@ features."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.kernels import Kernel
+from mercer.lifts.widths import MOST_FEATURES, width
 from mercer.models.expansion import scaled_kernel_at
-from mercer.models.maps import fitted_map, own_lift
-from mercer.models.penalties import HeldOut, PenaltyPath, accuracy, check_no_targets
+from mercer.models.maps import FittedMap, fitted_map, own_lift
+from mercer.models.penalties import HeldOut, PenaltyPath, accuracy
 from mercer.models.settings import FittedKernel, class_weights
 from mercer.models.svm import hinge
 from mercer.models.svm.calibration import cross_fitted, enough_rows
+from mercer.models.svm.descent import HingeRows
 from mercer.models.svm.dual import intercept_of, operator_of, summary_of, support_of, warn_if_open
-from mercer.models.svm.hinge import HingeRows
+from mercer.models.svm.forecast import Forecast, columns_of, forecast, samples
 from mercer.models.svm.machine import DualMachine, FeatureMachine, Machine, WarmStart, chosen_C
 from mercer.models.svm.multiclass import BinaryRule, HingeSettings, OneVsOne, by_class, one_vs_rest
-from mercer.models.svm.plan import ClassifierSettings, LabelledRows, choose, some_rows
+from mercer.models.svm.plan import (
+    ClassifierSettings,
+    LabelledRows,
+    choose,
+    left_open,
+    some_rows,
+)
 from mercer.operators import TiledOperator
+from mercer.operators.products import dense_bytes, stays_sparse
 from mercer.plans import Plan
 
 CHOOSING = 1e-3  # the relative gap at which models of folds are good enough to compare penalties
+PRICES = (1e4, 1e8)  # of slack, in 1/k(x, x), that stand for an infinite one
 REMEDIES = (
     "lower C",
     "centre and scale the columns of X, or lower C",
 )  # where rounds ran out, and where rounding is what is left
 
 
-def fit(
-    s: ClassifierSettings, rows: LabelledRows, n: int, last: WarmStart | None = None
-) -> Machine:
-    """One of the fitted values, of n rows of which these count; it may start where the last fit
-    ended."""
-    own = own_lift(s.kernel, s.method, rows.X) if s.lift is None else None
-    plan = choose(n, s, own=own is not None)
+def fit(s: ClassifierSettings, rows: LabelledRows, last: WarmStart | None = None) -> Machine:
+    """One of the fitted values, of the rows that count; it may start where the last fit ended."""
+    n = len(rows)
+    own = s.lift is None and own_lift(s.kernel, s.method, rows.X) is not None
+    cost = expected(s, rows) if left_open(n, s, own=own) else None
+    plan = choose(n, s, own=own, cost=cost)
     if s.probability and plan.way == "exact":
         enough_rows(rows.codes)
     if plan.way != "exact":
@@ -47,6 +57,32 @@ def fit(
     path = path_of_rows(s, s.Cs, rows, plan)
     machine = over_rows(replace(s, C=path.best, Cs=None), rows, plan, last)
     return replace(machine, summary=replace(machine.summary, path=path))
+
+
+def expected(s: ClassifierSettings, rows: LabelledRows) -> Forecast | None:
+    """What the exact dual of all rows would take, from those of two samples; None where they tell
+    nothing, or the kernel has few features of its own, which are as good."""
+    kernel = scaled_kernel_at(s.kernel, rows.X, rows.weights)
+    own = width(kernel, rows.X[:1]) if isinstance(kernel, Kernel) else None
+    if own is not None and own <= MOST_FEATURES:
+        return None
+    columns, s = columns_of(rows.X, s.memory), replace(s, kernel=kernel)
+    at = samples(rows.codes, columns)
+    if 2 * len(rows.classes) > len(at[0]):
+        return None  # too few rows a class to tell anything
+    sparse = stays_sparse(rows.X, s.memory)
+    small, large = (support_met(s, rows.some(i), sparse=sparse) for i in at)
+    features = MOST_FEATURES * len(signs_of(rows))
+    return forecast(len(rows), len(at[1]), (small, large), columns, float(features))
+
+
+def support_met(s: ClassifierSettings, rows: LabelledRows, *, sparse: bool) -> float:
+    """The support vectors of all rules of these rows, each counted by the share of rows that its
+    rule is of; `sparse` where they are to stay so."""
+    if sparse:
+        s = replace(s, memory=min(s.memory, dense_bytes(rows.X)))
+    met = (len(r.index) * np.count_nonzero(r.solution.b) for r in dual_rules(s, rows).rules)
+    return float(sum(met)) / len(rows)
 
 
 # paths of C
@@ -70,13 +106,22 @@ def path_of_rows(s: ClassifierSettings, Cs: Array, rows: LabelledRows, plan: Pla
 
 
 def path_of_features(
-    s: ClassifierSettings, Cs: Array, rows: LabelledRows, features: HingeRows, how: HingeSettings
+    s: ClassifierSettings,
+    Cs: Array,
+    rows: LabelledRows,
+    phi: FittedMap,
+    every: HingeRows,
+    how: HingeSettings,
 ) -> PenaltyPath:
-    """Over the same features, rows of the fold being without weight; until gaps of 1e-3."""
-    check_no_targets(s.lift)
+    """Over the same features, rows of the fold being without weight; until gaps of 1e-3. A map that
+    learns from classes is learnt anew without the fold."""
     signs, how = signs_of(rows), replace(how, tol=max(how.tol, CHOOSING))
 
     def along(held: Array) -> Iterator[Array]:
+        features = every
+        if phi.learns:
+            apart = phi.anew(rows.X[~held], rows.codes[~held])
+            features = hinge.features_of(apart, rows.X, how)
         w = np.where(held, 0.0, rows.weights)
         c = w * class_weights(s.class_weight, rows.classes, rows.codes, w)[rows.codes]
         return (f[held] for f in hinge.along(features, signs, c, Cs, how))
@@ -91,9 +136,32 @@ def signs_of(rows: LabelledRows) -> list[Array]:
 
 
 # the exact dual
+@dataclass(frozen=True, eq=False)
+class DualRules:
+    """The rules of an exact fit, with the kernel values and the bounds that they are of."""
+
+    kernel: FittedKernel
+    op: TiledOperator
+    c: Array
+    multiclass: str
+    rules: list[BinaryRule]
+
+
 def over_rows(
     s: ClassifierSettings, rows: LabelledRows, plan: Plan, last: WarmStart | None
 ) -> DualMachine:
+    """The machine of the rules of these rows, which may start from those of the last fit."""
+    found = hard_rules(s, rows) if s.hard else dual_rules(s, rows, last)
+    machine = machine_of(s, rows, found, plan.why)
+    ended = WarmStart(
+        s.loss, bool(s.intercept), found.multiclass, rows.codes, found.c, tuple(found.rules)
+    )
+    return replace(machine, last=ended) if s.warm_start else machine
+
+
+def dual_rules(
+    s: ClassifierSettings, rows: LabelledRows, last: WarmStart | None = None
+) -> DualRules:
     """One rule for two classes; for more, one for every two of them, or one a class against the
     rest."""
     w, codes, K = rows.weights, rows.codes, len(rows.classes)
@@ -115,9 +183,27 @@ def over_rows(
     rules = rules_of(
         op, codes, c, HingeSettings(s.loss, bias, s.tol, s.max_iter, s.memory), multiclass, starts
     )
-    machine = machine_of(s, rows, op, rules, multiclass, kernel, plan.why)
-    ended = WarmStart(s.loss, bias, multiclass, codes, c, tuple(rules))
-    return replace(machine, last=ended) if s.warm_start else machine
+    return DualRules(kernel, op, c, multiclass, rules)
+
+
+def hard_rules(s: ClassifierSettings, rows: LabelledRows) -> DualRules:
+    """Rules without slack: those of a C that no dual comes near to; every row counts alike."""
+    kernel = scaled_kernel_at(s.kernel, rows.X, rows.weights)
+    s = replace(s, kernel=kernel, loss="hinge", class_weight=None)
+    rows, bias = replace(rows, weight=None), bool(s.intercept)
+    op = operator_of(
+        kernel, rows.X, largest=1.0, tol=s.tol, memory=s.memory, bias=bias, balanced=bias
+    )
+    size = float(np.abs(op.diag()).mean()) or 1.0
+    for price in PRICES:
+        found = dual_rules(replace(s, C=price / size), rows)
+        inside = sum(np.count_nonzero(2 * np.abs(r.solution.b) > price / size) for r in found.rules)
+        if not inside:
+            return found
+    raise ValueError(
+        f"C=inf asks for rows that the kernel separates, and {inside} of {len(rows)} stay inside the margin"
+        f" at C={price / size:.1e}; give a finite C."
+    )
 
 
 def rules_of(
@@ -137,39 +223,25 @@ def rules_of(
     )
 
 
-def machine_of(
-    s: ClassifierSettings,
-    rows: LabelledRows,
-    op: TiledOperator,
-    rules: Sequence[BinaryRule],
-    multiclass: str,
-    kernel: FittedKernel,
-    why: str,
-) -> DualMachine:
+def machine_of(s: ClassifierSettings, rows: LabelledRows, dual: DualRules, why: str) -> DualMachine:
     """Support vectors sorted by class, and the scores of all rules over them."""
-    codes, K = rows.codes, len(rows.classes)
-    coef = (
-        by_class(rules, codes, K)
-        if multiclass == "ovo"
-        else np.stack([r.solution.b for r in rules])
-    )
-    parts = support_of(kernel, rows.X, rows.kept, coef, np.argsort(codes, kind="stable"))
+    codes, K, found = rows.codes, len(rows.classes), [r.solution for r in dual.rules]
+    pairs = dual.multiclass == "ovo"
+    coef = by_class(dual.rules, codes, K) if pairs else np.stack([m.b for m in found])
+    parts = support_of(dual.kernel, rows.X, rows.kept, coef, np.argsort(codes, kind="stable"))
     counts = np.bincount(codes[np.searchsorted(rows.kept, parts["support"])], minlength=K).astype(
         np.int32
     )
-    intercept = np.array([intercept_of(op, r.solution, r.index) for r in rules])
-    why, found = (
-        f"{len(rows):,} rows, {why}; blocks of the dual until its gap is closed",
-        [r.solution for r in rules],
-    )
-    summary = summary_of(found, op, why, vectors=len(parts["support"]), memory=s.memory)
+    intercept = np.array([intercept_of(dual.op, r.solution, r.index) for r in dual.rules])
+    why = f"{len(rows):,} rows, {why}; blocks of the dual until its gap is closed"
+    summary = summary_of(found, dual.op, why, vectors=len(parts["support"]), memory=s.memory)
     warn_if_open("KernelSVC", found, summary, s.tol, s.max_iter, REMEDIES)
     return DualMachine(
         **parts,
         intercept=intercept,
         counts=counts,
         summary=summary,
-        multiclass=multiclass,
+        multiclass=dual.multiclass,
         memory=s.memory,
     )
 
@@ -192,7 +264,7 @@ def over_features(s: ClassifierSettings, rows: LabelledRows, plan: Plan) -> Feat
         enough_rows(rows.codes)
     how = HingeSettings(s.loss, bool(s.intercept), 0.1 * s.tol, s.max_iter, s.memory)
     features = hinge.features_of(phi, rows.X, how)
-    path = None if s.Cs is None else path_of_features(s, s.Cs, rows, features, how)
+    path = None if s.Cs is None else path_of_features(s, s.Cs, rows, phi, features, how)
     w, C = rows.weights, s.C if path is None else path.best
     c = C * (w * class_weights(s.class_weight, rows.classes, rows.codes, w)[rows.codes])
     coef, intercept, summary = hinge.fit(phi, features, signs_of(rows), c, how)
@@ -225,7 +297,7 @@ def with_probabilities(s: ClassifierSettings, rows: LabelledRows, machine: Machi
         some = LabelledRows.of(
             some_rows(rows.X, train, train, gram=gram), y[train], rows.weights[train], gram=gram
         )
-        part = fit(replace(s, random_state=copy.deepcopy(s.random_state)), some, len(some))
+        part = fit(replace(s, random_state=copy.deepcopy(s.random_state)), some)
         return part.decide(some_rows(rows.X, test, train, gram=gram))
 
     return replace(machine, sigmoid=cross_fitted(rows.codes, rows.weights, scores))

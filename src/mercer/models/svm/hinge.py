@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,28 +13,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
 from mercer.models import newton, sparse_newton
-from mercer.models.linear import MANY, FeatureRows, Loss, OneScore, Problem, feature_rows, unshifted
+from mercer.models.linear import FeatureRows, Loss, OneScore, Problem, feature_rows, unshifted
 from mercer.models.maps import FittedMap
 from mercer.models.newton import Minimum, rounds_plan
 from mercer.models.sparse_newton import SparseProblem, newton_plan, sparse_plan
 from mercer.models.sparse_rows import SparseRows
-from mercer.models.svm.blocks import padded
+from mercer.models.svm.descent import CoordinateDual, HingeRows, Look, MinimumWithGap
 from mercer.models.svm.machine import FitSummary
 from mercer.models.svm.multiclass import HingeSettings
-from mercer.models.svm.solver import solve_one_block
+from mercer.models.svm.problem import DualProblem, DualSolution
 from mercer.ops import csr
 from mercer.ops.smo import sweep
 from mercer.ops.threads import parallel_map
 from mercer.plans import Plan
-
-CHECK, PATIENCE = (
-    10,
-    60,
-)  # sweeps between two looks at the duality gap, and before multipliers take over
-SQUARE = 1024  # sparse rows whose n x n products are taken where sweeps do not close the gap
-SLOW = 0.95  # a look that leaves more of the gap than this asks for the other way
-STALE = 5  # looks without a better gap after which rounding, not work, is what is left
-SHARPEST = {4: 8.0, 8: 64.0}  # by the size of a float: beyond it the rounding of scores shows in a
 
 
 def features_of(phi: FittedMap, X: Table, how: HingeSettings) -> HingeRows:
@@ -88,12 +78,12 @@ def scaled_duals(last: Array, factor: float) -> Array:
 
 def rule(
     rows: HingeRows, y: Array, c: Array, how: HingeSettings, start: Array | None = None
-) -> Gapped:
+) -> MinimumWithGap:
     """One rule, which may start from duals (the hinge) or a model (its square) of before."""
     if how.loss == "hinge":
         return HingeDual(rows, y, c, how.bias, start).solve(how.tol, how.max_iter)
     m = smooth(rows, SquaredHinge(), y, c, how, start)
-    return Gapped(**vars(m), last=m.theta)
+    return MinimumWithGap(**vars(m), last=m.theta)
 
 
 def smooth(
@@ -108,7 +98,7 @@ def smooth(
     )
 
 
-def _summary(plan: Plan, found: Sequence[Gapped]) -> FitSummary:
+def _summary(plan: Plan, found: Sequence[MinimumWithGap]) -> FitSummary:
     gaps = [m.gap for m in found if m.gap is not None]
     return FitSummary(
         plan,
@@ -118,7 +108,7 @@ def _summary(plan: Plan, found: Sequence[Gapped]) -> FitSummary:
     )
 
 
-def _warn_if_open(found: Sequence[Gapped], most: int) -> None:
+def _warn_if_open(found: Sequence[MinimumWithGap], most: int) -> None:
     if not all(m.converged for m in found):
         rounded = "what is left is rounding: give X in float64, raise tol, or lower C"
         remedy = rounded if any(m.stale for m in found) else "raise max_iter or tol, or lower C"
@@ -126,7 +116,7 @@ def _warn_if_open(found: Sequence[Gapped], most: int) -> None:
         warnings.warn(text, ConvergenceWarning, stacklevel=6)
 
 
-def _dual_plan(phi: FittedMap, rows: FeatureRows, found: Sequence[Gapped]) -> Plan:
+def _dual_plan(phi: FittedMap, rows: FeatureRows, found: Sequence[MinimumWithGap]) -> Plan:
     gap, passes = _worst(found), sum(m.passes for m in found)
     where = (
         "kept in memory"
@@ -152,7 +142,7 @@ def _dual_plan(phi: FittedMap, rows: FeatureRows, found: Sequence[Gapped]) -> Pl
     )
 
 
-def _sweeps_plan(rows: SparseRows, found: Sequence[Gapped]) -> Plan:
+def _sweeps_plan(rows: SparseRows, found: Sequence[MinimumWithGap]) -> Plan:
     gap, passes = _worst(found), sum(m.passes for m in found)
     return sparse_plan(
         "sparse dual coordinate descent",
@@ -165,7 +155,7 @@ def _sweeps_plan(rows: SparseRows, found: Sequence[Gapped]) -> Plan:
     )
 
 
-def _worst(found: Sequence[Gapped]) -> float:
+def _worst(found: Sequence[MinimumWithGap]) -> float:
     return max(0.0, *(m.gap or 0.0 for m in found))  # below zero by rounding
 
 
@@ -202,23 +192,12 @@ class Proximal(OneScore):
         return w[:, 0] * (free == z)
 
 
-@dataclass(frozen=True, eq=False)
-class Gapped(Minimum):
-    """A minimum with its relative duality gap where it is known, whether rounding, not work, is what
-    is left of it, and where a next one may start: duals, or a model."""
-
-    gap: float | None = None
-    stale: bool = False
-    last: Array | None = None
-
-
-HingeRows = FeatureRows | SparseRows
 # steps over some rows, of coefficients and [b, scale, sum of a y, above, below]; the sum of a y, and
 # the extreme projected gradients
 Step = Callable[[Array, Array], tuple[float, float, float]]
 
 
-class HingeDual:
+class HingeDual(CoordinateDual):
     """max_a sum a - |F'(a y)|^2/2, 0 <= a <= c, and sum a y = 0 where there is an intercept: by
     coordinates.
 
@@ -231,75 +210,22 @@ class HingeDual:
     def __init__(
         self, rows: HingeRows, y: Array, c: Array, intercept: bool, start: Array | None = None
     ) -> None:
-        self.rows, self.y, self.c, self.intercept, self.on = rows, y, c, intercept, c > 0
-        self.square = rows.squares
-        self.scale = float(self.square[self.on].mean()) or 1.0
-        self.sparse, self.sharpness = isinstance(rows, SparseRows), 0.25
-        self.square_left = self.sparse and rows.n <= SQUARE
+        super().__init__(rows, c, intercept)
+        self.y = y
         self.a = np.zeros(rows.n) if start is None else np.clip(start[:-1], 0, c)
         self.b = 0.0 if start is None else float(start[-1])
-        self.random = np.random.Generator(np.random.Philox(0))
 
-    def solve(self, tol: float, most: int) -> Gapped:
-        """Sweeps while they close the gap, else one block of few sparse rows or the method of
-        multipliers (for few rows after 60 sweeps), until neither helps."""
-        few = self.rows.n <= (
-            MANY if isinstance(self.rows, SparseRows) else len(self.rows.sample())
-        )
-        rounds, passes, stale, best, sweeping = 0, 4, 0, self._look(), True
-        while best[-1] > tol and rounds < most and stale < STALE:
-            a, b = self.a.copy(), self.b
-            took = (
-                self._sweeps(
-                    min(CHECK // 2 if rounds < CHECK and self.sparse else CHECK, most - rounds)
-                )
-                if sweeping
-                else self._otherwise(min(tol, 1e-5), most - rounds)
-            )
-            found, before = self._look(), best[-1]
-            rounds, passes, best = (
-                rounds + took,
-                passes + took + 3,
-                min(best, found, key=lambda v: v[-1]),
-            )
-            if not (few or sweeping or found is best):
-                self.a, self.b = a, b  # worse than what the sweeps had
-            stale = 0 if found is best or rounds < PATIENCE else stale + 1
-            sweeping = rounds < PATIENCE or (not few and (best[-1] < SLOW * before) == sweeping)
-        value, theta, f, gap = best
-        return Gapped(
-            theta,
-            f,
-            value,
-            rounds,
-            passes,
-            self.rows.n,
-            False,
-            gap <= tol,
-            gap,
-            gap > tol and stale >= STALE,
-            np.append(self.a, self.b),
-        )
+    def _problem(self, on: Array) -> DualProblem:
+        return HingeSettings(bias=self.intercept).problem(self.y[on], self.c[on])
 
-    def _otherwise(self, tol: float, most: int) -> int:
-        """All pairs of few sparse rows, once; else multipliers."""
-        if not (self.square_left and isinstance(self.rows, SparseRows)):
-            return self._multiply(tol, most)
-        self.square_left, on = False, np.flatnonzero(self.on)
-        K = padded(len(on), np.float64)
-        K[:, : len(on)] = self.rows.gram(on)
-        y, c = self.y[on], self.c[on]
-        problem = HingeSettings(bias=self.intercept).problem(y, c)
-        found = solve_one_block(K, problem, tol, most)
-        self.a[on], self.b = np.clip(y * found.b, 0, c), float(found.intercept)
-        return max(found.rounds, 1)
+    def _take(self, on: Array, found: DualSolution) -> None:
+        self.a[on] = np.clip(self.y[on] * found.b, 0, self.c[on])
+        self.b = float(found.intercept)
 
     def _multiply(self, tol: float, most: int) -> int:
         """One smooth problem, exact to the proximal term |a - a_now|^2/(2 s c): few rows lie
         between the bounds of a."""
-        s = self.sharpness = min(
-            4 * self.sharpness, SHARPEST[8 if self.sparse else self.rows.dtype.itemsize]
-        )
+        s = self.sharpness
         q = s * self.c
         now = np.divide(self.a, q, out=np.zeros_like(q), where=self.on)
         w = np.stack([q, now, np.full(self.rows.n, 1 / s)], axis=1)
@@ -309,9 +235,6 @@ class HingeDual:
         self.a = q * np.clip(1 + now - self.y * m.f[:, 0], 0, 1 / s)
         self.b = float(m.theta[-1, 0]) if self.intercept else 0.0
         return m.rounds
-
-    def _theta(self, coef: Array, b: float) -> Array:
-        return np.append(coef, b)[:, None] if self.intercept else coef[:, None]
 
     def _sweeps(self, steps: int) -> int:
         """So many sweeps over rows in an order of their own; rows that stay at a bound are left out
@@ -341,8 +264,7 @@ class HingeDual:
             order = self.random.permutation(np.flatnonzero(active[t]))
             yield partial(sweep, F, y[t], a[t], c[t], square[t], active[t], order)
 
-    def _look(self) -> tuple[float, Array, Array, float]:
-        """The objective of the model of a, that model, its scores and its relative gap."""
+    def _look(self) -> Look:
         a = balanced(self.a, self.y) if self.intercept else self.a
         coef, on = self.rows.summed(a * self.y), self.on
         f = self.rows.scores(coef) if coef.any() else np.zeros(self.rows.n)

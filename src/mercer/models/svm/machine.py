@@ -10,6 +10,8 @@ import scipy.linalg
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Counts, Each, Floats, Ints, Is, Number, Text, Whole
+from mercer.kernels import Linear
+from mercer.kernels.algebra import Scale
 from mercer.kernels.base import Kernel
 from mercer.lifts.landmarks import in_float64, rpcholesky
 from mercer.models.expansion import Expansion
@@ -201,6 +203,18 @@ class DualMachine:
         return pair_functions(self.coef, self.counts) if self.by_class else self.coef
 
     @property
+    def slopes(self) -> Array | None:
+        """w (k, d) of scores w'x + intercept, where the kernel is linear and rows are known."""
+        kernel, factor = self.kernel, 1.0
+        while isinstance(kernel, Scale):
+            factor, kernel = factor * kernel.factor, kernel.kernel
+        if not isinstance(kernel, Linear) or self.vectors is None:
+            return None
+        Z = self.vectors.data.astype(np.float64)
+        w = factor * np.asarray((Z.T @ self.functions.T.astype(np.float64)).T)
+        return w if kernel.metric is None else w @ np.asarray(kernel.metric.values)
+
+    @property
     def balanced(self) -> bool:
         """Whether the coefficients of every score sum to zero because there is an intercept: those
         of fewer vectors need not."""
@@ -229,9 +243,22 @@ class DualMachine:
         """(n,) for two classes, else (n, K): one score a class, or its votes among pairs."""
         return self.combined(self.queried(X))
 
+    def by_pair(self, X: Table) -> Array:
+        """(n, K (K - 1) / 2) of the pairs (0, 1), (0, 2), ..., the first class where positive; (n,)
+        for two classes, as `decide`."""
+        if len(self.counts) == 2:
+            return self.decide(X)
+        f = self.queried(X)
+        return f + self.intercept.astype(f.dtype)
+
+    @property
+    def of_pairs(self) -> bool:
+        """Whether scores are votes among pairs of classes."""
+        return len(self.counts) > 2 and self.multiclass == "ovo"
+
     def gradient(self, X: Table) -> Array:
         """(n, k, d) of the scores."""
-        if len(self.counts) > 2 and self.multiclass == "ovo":
+        if self.of_pairs:
             raise ValueError(
                 "votes among pairs of classes have no gradient; fit with multiclass='ovr', one score a class."
             )
@@ -240,7 +267,7 @@ class DualMachine:
     def combined(self, f: Array) -> Array:
         """The scores of classes from those of all rules."""
         f, K = f + self.intercept.astype(f.dtype), len(self.counts)
-        return f[:, 0] if K == 2 else votes(f, K) if self.multiclass == "ovo" else f
+        return f[:, 0] if K == 2 else votes(f, K) if self.of_pairs else f
 
     def changed(self, before: Array, after: Array) -> float:
         """The share of decisions that differ: of classes, or of signs of scores."""
@@ -263,7 +290,7 @@ class FeatureMachine:
     summary: FitSummary
     sigmoid: tuple[Array, Array] | None = None
 
-    last = None
+    last, of_pairs = None, False
     must = dict(
         phi=Is("FittedMap"),
         coef=Floats("k", "phi.width"),

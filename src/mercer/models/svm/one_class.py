@@ -10,9 +10,10 @@ from sklearn.base import OutlierMixin
 
 from mercer import methods
 from mercer.inputs import Array, Table
+from mercer.kernels.defaults import kernel_of
 from mercer.models.base import all_or_nothing, bytes_of
 from mercer.models.expansion import scaled_kernel_at
-from mercer.models.settings import KernelSetting, MemoryLimit, Via, positive, whole
+from mercer.models.settings import Gamma, KernelSetting, MemoryLimit, Via, positive, whole
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.dual import operator_of, summary_of, support_of, warn_if_open
 from mercer.models.svm.machine import DualMachine
@@ -41,15 +42,17 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
 
     Parameters
     ----------
-    kernel : Kernel or str, default=None
+    kernel : Kernel, str or callable, default=None
         A kernel, "precomputed", None or "rbf": exp(-|x - z|^2/s), s the sum of the variances of
         the columns, "linear": x'z, "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d
-        columns.
+        columns; other names, functions and kernels of scikit-learn as in `KernelRidge`.
     nu : float, default=0.5
         The largest share of the weight of the rows that lies outside (decision_function < 0),
         in (0, 1]; at least this share is that of support vectors.
     via : {"auto", "exact"}, default="auto"
         The dual over the rows.
+    gamma, degree, coef0 : float, default=None
+        Of a kernel given by name, as in `KernelRidge`.
     tol : float, default=1e-3
         Of the optimality conditions, as in scikit-learn, for weights of mean 1; they are met
         more closely until the duality gap is at most tol of the objective. A gap of tol/100
@@ -60,6 +63,9 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         Of the kernel rows and blocks that are kept, as bytes or "4GB". Not counted: X and its
         support vectors, some vectors of n, a tile a thread, blocks of 256 rows, and the whole
         kernel matrix up to 2,048 rows (34 MB).
+    verbose : bool or int, default=False
+        Whether progress is told, by the logger "mercer", which writes to stderr where nobody
+        else listens to it.
 
     Attributes
     ----------
@@ -70,6 +76,8 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
     support_vectors_ : ndarray of shape (m, d)
     dual_coef_ : ndarray of shape (1, m)
     n_support_ : ndarray of shape (1,)
+    coef_ : ndarray of shape (1, d)
+        Of a linear kernel.
     intercept_ : ndarray of shape (1,)
     offset_ : ndarray of shape (1,)
         rho.
@@ -98,16 +106,24 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         nu: float = 0.5,
         via: Via = "auto",
         *,
+        gamma: Gamma = None,
+        degree: int | None = None,
+        coef0: float | None = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
         memory_limit: MemoryLimit = None,
+        verbose: bool | int = False,
     ) -> None:
         self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.nu = nu
         self.via = via
         self.tol = tol
         self.max_iter = max_iter
         self.memory_limit = memory_limit
+        self.verbose = verbose
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -125,7 +141,7 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         rows, kept = with_positive_weight(every, w, gram=self._precomputed)
         mean = float(w[kept].mean())
         c = w[kept] / w[kept].mean()
-        kernel = scaled_kernel_at(self.kernel, rows, c)
+        kernel = scaled_kernel_at(kernel_of(self), rows, c)
         op = operator_of(kernel, rows, largest=float(c.max()), tol=tol, memory=memory)
         op, found = region(op, c, float(self.nu), tol, most, memory)
         found = found.times(mean)

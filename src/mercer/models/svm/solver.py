@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.logs import logger
 from mercer.models.svm import blocks
 from mercer.models.svm.blocks import BlockSolver, square
 from mercer.models.svm.interior import RANK, interior_start
@@ -19,6 +20,8 @@ from mercer.operators.cache import RowCache
 from mercer.ops import kernel_rows, smo
 from mercer.ops.philox import Stream, permutation
 from mercer.ops.threads import n_threads, single_blas
+
+LOG = logger("svm")
 
 SMALLEST_BLOCK = 256  # duals of a block, however little memory there is
 PATIENCE = 60  # rounds before a path
@@ -222,6 +225,7 @@ def _descend(
             work=(r, steps, n),
             root=root,
         )
+        LOG.info("look %d at %d duals: relative gap %.1e", r, n, result.relative)
         if result.converged or r >= most:
             return result
         slack, r = slack / 10 if result.violation <= slack else slack, r + 1

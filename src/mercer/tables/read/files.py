@@ -39,6 +39,7 @@ _MAGIC = {
 }
 WHOLE = ("parquet", "arrow", "sheet")  # that cannot be read in pieces while they are packed
 _ARRAY = re.compile(rb"\s*\[\s*[{\]]")
+_FASTA = re.compile(rb">[^\r\n]*\r?\n[A-Za-z*-]+\s*(\r?\n|$)")
 _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -50,7 +51,9 @@ _SUFFIXES = {
     ".jsonl": "json",
     ".ndjson": "json",
     ".json": "json",
+    **dict.fromkeys((".fa", ".fasta", ".fna", ".faa", ".ffn", ".fas", ".frn"), "fasta"),
 }
+_LOOSE = [("fasta", suffix) for suffix in (".txt", ".dat", ".data")]  # that say little
 _TYPED = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 _FOREIGN = {
     b"%PDF": "a PDF; save its table as csv",
@@ -108,7 +111,7 @@ def _directory(path: Path) -> str:
     ends = Counter(
         "".join(p.suffixes[-2:])
         for p in path.iterdir()
-        if p.is_file() and (_by_suffix(p) or p.suffix.lower() in _TYPED)
+        if p.is_file() and (_suffix(p) in _SUFFIXES or p.suffix.lower() in _TYPED)
     )
     if not ends:
         return f"{path} is a directory without tables; name the files of the table."
@@ -162,20 +165,23 @@ def head(path: Path, size: int = HEAD) -> bytes:
 
 
 def kind(path: Path, start: bytes) -> str:
-    """csv, json, array (of JSON), parquet, arrow, stream or sheet: by the first bytes, the suffix,
+    """csv, json, array (of JSON), fasta, parquet, arrow, stream or sheet: by the first bytes, the suffix,
     then by what the text looks like."""
     if not start:
         raise DataError(f"{path} is empty; it holds no bytes.")
     found = next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
     if found is None:
         _refuse_foreign(path, start)
-        found = _by_suffix(path) or _by_look(start)
+        look = _by_look(start)
+        found = look if (look, _suffix(path)) in _LOOSE else _SUFFIXES.get(_suffix(path), look)
     text = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")  # in any encoding
     return "array" if found == "json" and text[:1] == b"[" else found
 
 
 def _by_look(start: bytes) -> str:
     text = start.removeprefix(b"\xef\xbb\xbf")
+    if _FASTA.match(text):
+        return "fasta"
     return "json" if text.lstrip()[:1] == b"{" or _ARRAY.match(text) else "csv"
 
 
@@ -189,10 +195,10 @@ def _refuse_foreign(path: Path, start: bytes) -> None:
         )
 
 
-def _by_suffix(path: Path) -> str | None:
+def _suffix(path: Path) -> str:
     packed = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4", ".gzip")
     last = [s.lower() for s in path.suffixes if s.lower() not in packed]
-    return _SUFFIXES.get(last[-1]) if last else None
+    return last[-1] if last else ""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -133,7 +134,21 @@ def _on_disk() -> IO[bytes]:
             return cast(
                 IO[bytes], tempfile.TemporaryFile(prefix="mercer-")
             )  # it has no name, and goes however the process ends
-        return cast(IO[bytes], tempfile.NamedTemporaryFile(prefix="mercer-"))
+        if _opens_twice():
+            return cast(IO[bytes], tempfile.NamedTemporaryFile(prefix="mercer-"))
+        kept = tempfile.NamedTemporaryFile(prefix="mercer-", delete=False)  # noqa: SIM115
+        weakref.finalize(kept, _forget, kept.file, kept.name)
+        return cast(IO[bytes], kept)
+
+
+def _opens_twice() -> bool:
+    """Whether a temporary file that deletes itself can be opened by its name meanwhile."""
+    return os.name != "nt"
+
+
+def _forget(file: IO[bytes], name: str) -> None:
+    file.close()
+    Path(name).unlink(missing_ok=True)
 
 
 def _moved(holder: IO[bytes]) -> IO[bytes]:

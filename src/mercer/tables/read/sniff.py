@@ -47,6 +47,7 @@ class CsvOptions:
     thousands : what groups digits, "" for nothing
     escape : the escaping character, "" for none (quotes are then doubled)
     skip : lines before the first row
+    likely : the decimal mark where the cells leave it open: that of other files of the kind
 
     >>> str(CsvOptions(";", '"', True, "cp1252", ",", ".", "", 0))
     'semicolon between fields, quote ", a header row, cp1252, decimal comma, thousands marked by "."'
@@ -60,9 +61,10 @@ class CsvOptions:
     thousands: str | None = None
     escape: str | None = None
     skip: int | None = None
+    likely: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("delimiter", "quote", "escape", "decimal", "thousands"):
+        for name in ("delimiter", "quote", "escape", "decimal", "thousands", "likely"):
             if len(value := getattr(self, name) or "") > 1:
                 raise ValueError(f"{name} must be one character; it is {value!r}.")
 
@@ -91,18 +93,23 @@ def _mark(sign: str) -> str:
     return "spaces" if sign.isspace() else f'"{sign}"'
 
 
-def marks(rows: list[list[str]], delimiter: str, given: str | None = None) -> tuple[str, str]:
+def marks(
+    rows: list[list[str]], delimiter: str, given: str | None = None, likely: str | None = None
+) -> tuple[str, str]:
     """The decimal mark, unless it is given, and the thousands mark (or "").
 
     A comma followed by one, two or more than three digits is a decimal comma, a point likewise a
     decimal point: the more frequent one is the mark. Where every comma is followed by three digits
     it marks thousands, unless fields are separated by semicolons, as spreadsheets write them in
     countries with a decimal comma. Numbers with a unit, a percent or a sign of money count as others do.
+    Where no cell shows the mark, it is the likely one.
 
     >>> marks([["1.234,5"], ["2,25"]], ";"), marks([["1,234"], ["1,234,567"]], ","), marks([["1.5"]], ",")
     ((',', '.'), ('.', ','), ('.', ''))
     >>> marks([["5.311 km"], ["872 km"]], ";"), marks([["5.311 km"], ["872 km"]], ";", ",")
     (('.', ''), (',', '.'))
+    >>> marks([["1,234"], ["5,678"]], ",", likely=","), marks([["1,5"]], ",", likely=".")
+    ((',', ''), (',', ''))
     """
     cells = [cell for column in zip(*rows, strict=True) for cell in _numbers(column)]
     groups = Counter(
@@ -110,6 +117,7 @@ def marks(rows: list[list[str]], delimiter: str, given: str | None = None) -> tu
     )
     commas = sum(1 for c in cells if _COMMA.fullmatch(_bare(c, ",")))
     points = sum(1 for c in cells if _POINT.fullmatch(_bare(c, ".")))
+    given = given or (likely if not commas and not points else None)
     lone = (
         groups[","] and not points and delimiter == ";" and not any(c.count(",") > 1 for c in cells)
     )
@@ -117,6 +125,17 @@ def marks(rows: list[list[str]], delimiter: str, given: str | None = None) -> tu
     comma = commas or given == ","  # without one a point groups nothing
     rest = {s: k for s, k in groups.items() if k and s != decimal and (s != "." or comma)}
     return decimal, max(rest, key=lambda s: rest[s]) if rest else ""
+
+
+def shows_mark(rows: list[list[str]]) -> bool:
+    """Whether some number shows how decimals, or thousands, are marked.
+
+    >>> shows_mark([["12", "x,y"]]), shows_mark([["1,5", "x"]]), shows_mark([["1,500", "x"]])
+    (False, True, True)
+    """
+    forms = (_COMMA, _POINT, *_GROUPS.values())
+    cells = (cell for column in zip(*rows, strict=True) for cell in _numbers(column))
+    return any(form.fullmatch(cell) for cell in cells for form in forms)
 
 
 def _numbers(column: tuple[str, ...]) -> list[str]:
@@ -177,6 +196,7 @@ class Sniffed:
     names: tuple[str, ...]
     local: tuple[int, ...]
     renamed: tuple[tuple[str, str], ...] = ()  # names that came again, and what they became
+    marked: bool = False  # whether the decimal mark was given, or shows
 
 
 def sniff(text: str, whole: bool, encoding: str, given: CsvOptions | None = None) -> Sniffed:
@@ -193,9 +213,8 @@ def sniff(text: str, whole: bool, encoding: str, given: CsvOptions | None = None
     header = _has_header(rows) if given.header is None else given.header
     below = rows[1:] if header else rows
     width = max((len(r) for r in rows), default=0) if not below else _width(below)
-    decimal, thousands = marks(
-        [r for r in below if len(r) == width], form.delimiter or ",", given.decimal
-    )
+    whole_rows = [r for r in below if len(r) == width]
+    decimal, thousands = marks(whole_rows, form.delimiter or ",", given.decimal, given.likely)
     found = given.over(
         CsvOptions(
             form.delimiter, form.quote, header, encoding, decimal, thousands, form.escape, skip
@@ -209,6 +228,7 @@ def sniff(text: str, whole: bool, encoding: str, given: CsvOptions | None = None
         names,
         local,
         tuple((old, new) for old, new in zip(given_names, names, strict=True) if old != new),
+        given.decimal is not None or shows_mark(whole_rows),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from mercer.tables.arrow import Batch, Schema, dated, pa
 from mercer.tables.errors import DataError, Misnamed, nearest, quoted, said
 from mercer.tables.read import convert, csv, files, formats
+from mercer.tables.read.fasta import table_of_fasta
 from mercer.tables.read.files import Stamp
 from mercer.tables.read.sniff import CsvOptions, Sniffed
 
@@ -84,8 +85,8 @@ def open_source(
 ) -> Source:
     """One file, several, or globs, as one table.
 
-    csv and its kin, parquet, arrow, feather, jsonl, JSON arrays of objects and workbooks (xlsx,
-    xls, ods: the first sheet with cells), each told by its content first, by its suffix second;
+    csv and its kin, parquet, arrow, feather, jsonl, JSON arrays of objects, FASTA and workbooks
+    (xlsx, xls, ods: the first sheet with cells), each told by its content first, by its suffix second;
     compressed by gzip, bzip2, xz, zstd or lz4 or not. "-" is standard input; it and other pipes are
     read once and held, beyond 16 MB in a temporary file that has no name. A file that changes
     between passes (size, time of its last change, first bytes) is refused.
@@ -105,8 +106,16 @@ def open_source(
     """
     parts: list[FilePart] = []
     for path in files.find(paths):
-        parts.append(_part(path, options, parts[0] if parts else None))
+        parts.append(_part(path, _like_first(options, parts), parts[0] if parts else None))
     return Source(tuple(parts), _unified(parts), tuple(columns) if columns is not None else None)
+
+
+def _like_first(options: CsvOptions | None, parts: list[FilePart]) -> CsvOptions | None:
+    """Decimals of further files, where these do not show their mark, are those of the first that
+    does."""
+    options = options or CsvOptions()
+    shown = [p.sniffed.options.decimal for p in parts if p.sniffed and p.sniffed.marked]
+    return options if options.likely or not shown else replace(options, likely=shown[0])
 
 
 def _part(path: Path, options: CsvOptions | None, first: FilePart | None) -> FilePart:
@@ -120,13 +129,16 @@ def _part(path: Path, options: CsvOptions | None, first: FilePart | None) -> Fil
             made, replace(convert.SHEET, header=options.header if options else None), first
         )
         return replace(part, said=(*told, *part.said))
+    if kind == "fasta":
+        return _part(table_of_fasta(path), options, first)
     if kind == "array":
         return _part_of_lines(convert.lines_of_array(path))
     if kind == "json":
         return _part_of_lines(path, start, stamp)
     if kind == "csv":
         found = _named_like(csv.sniff_file(path, start, options), first)
-        return FilePart(path, kind, csv.schema(found), stamp, found, _renamed(path, found))
+        told = (*_renamed(path, found), *_marked(path, found, options))
+        return FilePart(path, kind, csv.schema(found), stamp, found, told)
     return FilePart(
         path,
         kind,
@@ -146,6 +158,18 @@ def _renamed(path: Path, found: Sniffed) -> tuple[str, ...]:
     each = ", ".join(f'"{old}" as "{new}"' for old, new in found.renamed[:8])
     return (f"{path} has several columns of one name; they were numbered: {each}.",) * bool(
         found.renamed
+    )
+
+
+def _marked(path: Path, found: Sniffed, options: CsvOptions | None) -> tuple[str, ...]:
+    """What to tell of decimals that are written otherwise than in other files of the kind."""
+    mine, theirs = found.options.decimal, options.likely if options else None
+    if theirs is None or mine == theirs or (options and options.decimal is not None):
+        return ()
+    names = {",": "a comma", ".": "a point"}
+    return (
+        f"{path} writes decimals with {names.get(mine or '', mine)}, other files of the table with "
+        f"{names.get(theirs, theirs)}; they were read as the file writes them: give --decimal where that is wrong.",
     )
 
 
@@ -259,6 +283,12 @@ class Source:
     def sniffed(self) -> CsvOptions | None:
         """How the first csv file is written; None where there is none."""
         return next((p.sniffed.options for p in self.parts if p.sniffed), None)
+
+    @property
+    def decimal(self) -> str:
+        """The decimal mark of its csv files, "" where no cell shows it."""
+        shown = (p.sniffed.options.decimal for p in self.parts if p.sniffed and p.sniffed.marked)
+        return next((mark for mark in shown if mark), "")
 
     def batches(self, rows: int | None = None) -> Iterator[Batch]:
         """A fresh pass: record batches of `rows` rows, the last one shorter; fewer rows each where

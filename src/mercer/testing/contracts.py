@@ -15,6 +15,8 @@ from sklearn.base import clone
 
 from mercer.inputs import Array, table
 from mercer.kernels import Kernel
+from mercer.kernels.domain import bounded
+from mercer.kernels.params import limits
 from mercer.lifts.algebra import reseeded
 from mercer.pairs import Side
 from mercer.text.contract import check_text_transformer
@@ -30,7 +32,7 @@ def check_kernel(k: Kernel, X: Any = None) -> None:
     k : Kernel
         The kernel.
     X : array-like of shape (n, d), or list of items, default=None
-        The rows to look at; None is 12 rows of 2 columns.
+        The rows to look at; None is 12 rows of 2 columns, >= 0 for kernels of such rows.
 
     Examples
     --------
@@ -45,7 +47,9 @@ def check_kernel(k: Kernel, X: Any = None) -> None:
         raise ValueError(
             f"check_kernel takes a kernel, an object of a class that inherits from mercer.kernels.Kernel, got {k!r:.60}."
         )
-    X = np.random.default_rng(0).normal(size=(12, 2)) if X is None else X
+    if X is None:
+        X = np.random.default_rng(0).normal(size=(12, 2))
+        X = np.abs(X) if bounded(k) else X
     for law in (_gram, _value, _kernel_precision, _gradients, _slopes, _source):
         law(k, X)
 
@@ -84,7 +88,7 @@ def _value(k: Kernel, X: Any) -> None:
     _say("a copy is equal", copy.deepcopy(k) == k)
     _say("get_params gives what the constructor takes", type(k)(**k.get_params(deep=False)) == k)
     for name, value in k.parameters().items():
-        twin.set_params(**{name: value * 2 + 1})
+        twin.set_params(**{name: value / 2 if name in limits(k) else value * 2 + 1})
     _say(
         "changing a clone leaves the kernel as it was",
         k == k.clone() and (not k.parameters() or twin != k),
@@ -142,6 +146,7 @@ def _slopes(k: Kernel, X: Any) -> None:
         return
     rng, (A, B) = np.random.default_rng(2), np.array_split(X.astype(np.float64), 2)
     A = A + rng.uniform(0.2, 0.4, (len(A), 1)) * (np.roll(A, 1, axis=0) - A)
+    A = np.maximum(A, 1e-3) if bounded(k) else A  # with room to either side
     try:
         G = k.input_gradient(A, B)
     except ValueError as e:

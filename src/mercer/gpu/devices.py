@@ -1,0 +1,63 @@
+"""Where estimators compute: `device` as users give it, checked without loading torch before it is
+asked for."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from importlib.util import find_spec
+
+DEVICES = "'cpu', 'cuda', 'cuda:0' and the like, or 'auto'"
+
+
+def missing() -> str | None:
+    """Why there is no GPU to compute on, in words; None where there is one.
+
+    >>> missing() is None or missing().endswith(".")
+    True
+    """
+    absent = [name for name in ("torch", "triton") if find_spec(name) is None]
+    if absent:
+        return f"{' and '.join(absent)} cannot be imported; install mercer[gpu]."
+    if interpreted() or import_module("torch").cuda.is_available():
+        return None
+    return "torch sees no CUDA device."
+
+
+def interpreted() -> bool:
+    """Whether Triton's interpreter stands in for a GPU, as in tests."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def device_of(asked: str) -> str | None:
+    """The torch device of GPU kernels, or None: the CPU's own code.
+
+    >>> device_of("cpu") is None
+    True
+    >>> device_of("tpu")
+    Traceback (most recent call last):
+        ...
+    ValueError: device must be 'cpu', 'cuda', 'cuda:0' and the like, or 'auto', got 'tpu'.
+    """
+    kind = asked.partition(":")[0] if isinstance(asked, str) else None
+    if kind not in ("cpu", "cuda", "auto"):
+        raise ValueError(f"device must be {DEVICES}, got {asked!r}.")
+    if kind == "cpu":
+        return None
+    why = missing()
+    if why is not None and kind == "auto":
+        return None
+    if why is not None:
+        raise ValueError(f"device={asked!r} is not there: {why.removesuffix('.')}, or use 'cpu'.")
+    if interpreted():
+        return "cpu"
+    return "cuda" if kind == "auto" else _numbered(asked)
+
+
+def _numbered(asked: str) -> str:
+    """A CUDA device, whose number is one that torch sees."""
+    number, count = asked.partition(":")[2], import_module("torch").cuda.device_count()
+    if asked != "cuda" and not (number.isdecimal() and int(number) < count):
+        there = "'cuda:0'" if count == 1 else f"'cuda:0' to 'cuda:{count - 1}'"
+        raise ValueError(f"device={asked!r} is not there: torch sees {there}; use one of these.")
+    return asked

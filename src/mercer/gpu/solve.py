@@ -1,0 +1,191 @@
+"""Solve (K + diag(ridge)) x = b on the GPU: conjugate gradients whose vectors never leave it, a
+low-rank preconditioner at random pivots, and residuals taken in float64."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.gpu.backend import Tensor, torch
+from mercer.gpu.operator import GPUOperator
+from mercer.inputs import Array
+from mercer.linalg.cg import Solved
+
+PIECE = 1 << 17  # rows of columns that are formed at a time
+PROPOSALS = 64  # pivots drawn at a time
+MIN_RESIDUAL = 1e-6  # of k(x, x): less than this left of it is rounding
+INNER_TOLERANCE = 1e-4  # of a round on float32 products
+MAX_ROUNDS = 6
+
+
+@dataclass(frozen=True)
+class GPUSolver:
+    """Conjugate gradients on the fused operator.
+
+    Parameters
+    ----------
+    tol : of |b - A x| / |b|, for every column
+    max_steps : products in all
+    rank : pivots of the preconditioner; None: as many as `memory` holds, at most 12 sqrt(n) or
+    1,000, the larger
+    memory : bytes for the preconditioner
+    """
+
+    tol: float = 1e-6
+    max_steps: int = 1000
+    rank: int | None = None
+    memory: float = 2.4e9
+    seed: int = 0
+    device: str | None = None
+
+    def init(self, op: Any, ridge: Array, columns: float = 1.0) -> GPUSystem:
+        """Ready to solve with K of an operator on the CPU, or one that is on the GPU."""
+        if not isinstance(op, GPUOperator):
+            op = GPUOperator(op.kernel, op.X, device=self.device)
+        d = torch.from_numpy(np.ascontiguousarray(ridge)).to(op.device)
+        return GPUSystem(self, op, d, Preconditioner.of(op, d, self._rank(len(ridge)), self.seed))
+
+    def _rank(self, n: int) -> int:
+        room = int(self.memory // (4 * n))
+        return max(1, min(n, self.rank or max(1000, int(12 * n**0.5)), room))
+
+
+@dataclass(frozen=True, eq=False)
+class Preconditioner:
+    """(F F' + diag(d))^-1 by Woodbury's formula, S = d^-1/2 F in float32 and the root of I + S'S in
+    float64."""
+
+    S: Tensor
+    s: Tensor
+    root: Tensor
+
+    @classmethod
+    def of(cls, op: GPUOperator, d: Tensor, rank: int, seed: int) -> Preconditioner:
+        F = pivoted_factor(op, rank, seed)
+        s = d.rsqrt()
+        F *= s[:, None].float()
+        H = torch.eye(F.shape[1], dtype=torch.float64, device=F.device)
+        for at in range(0, len(F), 1 << 16):
+            part = F[at : at + (1 << 16)].double()
+            H += part.T @ part
+        return cls(F, s, torch.linalg.cholesky(H))
+
+    def solve(self, R: Tensor) -> Tensor:
+        U = self.s[:, None] * R
+        inner = torch.cholesky_solve((self.S.T @ U.float()).double(), self.root)
+        return self.s[:, None] * (U - (self.S @ inner.float()).double())
+
+    @property
+    def logdet(self) -> float:
+        return float(2 * self.root.diagonal().log().sum() - 2 * self.s.log().sum())
+
+
+def pivoted_factor(op: GPUOperator, rank: int, seed: int) -> Tensor:
+    """F (n, r) float32 with F F' near K: columns at pivots drawn by what is left of the diagonal.
+
+    Chen, Epperly, Tropp and Webber, Randomly pivoted Cholesky (2022).
+    """
+    n, rng = op.shape[0], np.random.default_rng(seed)
+    F = torch.zeros((n, rank), dtype=torch.float32, device=op.device)
+    left = op.diag().clone()
+    floor, done = MIN_RESIDUAL * float(left.max()), 0
+    while done < rank and float(left.max()) > floor:
+        drawn = _drawn(left, min(PROPOSALS, rank - done), rng)
+        G = _columns(op, drawn) - F[:, :done] @ F[drawn, :done].T
+        A = G[drawn].double()
+        keep, L = _factor(A, floor)
+        if not len(keep):
+            left[drawn] = 0.0
+            continue
+        new = torch.linalg.solve_triangular(L.float().T, G[:, keep], upper=True, left=False)
+        F[:, done : done + len(keep)] = new
+        done += len(keep)
+        left = (left - (new * new).sum(dim=1)).clamp(min=0)
+        left[drawn] = 0.0
+    return F[:, :done]
+
+
+def _columns(op: GPUOperator, cols: Tensor) -> Tensor:
+    """K[:, cols] in float32, by pieces of rows."""
+    out = torch.empty((op.shape[0], len(cols)), dtype=torch.float32, device=op.device)
+    for at in range(0, len(out), PIECE):
+        out[at : at + PIECE] = op.block(slice(at, at + PIECE), cols, torch.float32)
+    return out
+
+
+def _drawn(left: Tensor, count: int, rng: np.random.Generator) -> Tensor:
+    """Rows drawn by what is left of them, each once."""
+    sums = torch.cumsum(left, dim=0)
+    at = torch.from_numpy(rng.random(count)).to(left.device) * sums[-1]
+    return torch.unique(torch.searchsorted(sums, at).clamp(max=len(left) - 1))
+
+
+def _factor(A: Tensor, floor: float) -> tuple[Tensor, Tensor]:
+    """The pivots of a small block that are not sums of others, and their Cholesky factor."""
+    B, keep = A.cpu().numpy().copy(), []
+    for i in range(len(B)):
+        if B[i, i] > max(floor, 1e-4 * float(A[i, i])):
+            keep.append(i)
+            column = B[:, i] / np.sqrt(B[i, i])
+            B -= np.outer(column, column)
+    index = torch.tensor(keep, dtype=torch.long, device=A.device)
+    return index, torch.linalg.cholesky(A[index][:, index])
+
+
+@dataclass(frozen=True, eq=False)
+class GPUSystem:
+    """A = K + diag(d), ready to be solved with."""
+
+    of: GPUSolver
+    op: GPUOperator
+    d: Tensor
+    preconditioner: Preconditioner
+
+    @property
+    def logdet(self) -> float:
+        """That of the preconditioner."""
+        return self.preconditioner.logdet
+
+    def solve(self, B: Array) -> Solved:
+        """A^-1 B (n, q): rounds of conjugate gradients, each on a residual taken in float64."""
+        target = torch.from_numpy(np.ascontiguousarray(B, np.float64)).to(self.op.device)
+        size = torch.linalg.vector_norm(target, dim=0)
+        X, R, steps = torch.zeros_like(target), target.clone(), 0
+        exact = self.op.as_precise("float64")
+        worst = 1.0
+        for _ in range(MAX_ROUNDS):
+            norms = torch.linalg.vector_norm(R, dim=0)
+            goal = torch.maximum(0.5 * self.of.tol * size, INNER_TOLERANCE * norms)
+            change, used = self._iterated(R, goal, self.of.max_steps - steps)
+            steps += used
+            left = target - (exact @ (X + change) + self.d[:, None] * (X + change))
+            new = torch.linalg.vector_norm(left, dim=0)
+            gained = new < norms  # not where float32 products led astray, or to no number
+            X, R = torch.where(gained, X + change, X), torch.where(gained, left, R)
+            kept = torch.where(gained, new, norms)
+            worst = float((kept / torch.where(size > 0, size, 1.0)).max())
+            open_ = kept > self.of.tol * size
+            stuck = bool((open_ & (kept > 0.5 * norms)).any())
+            if not bool(open_.any()) or steps >= self.of.max_steps or stuck:
+                break
+        return Solved(X.cpu().numpy(), R.cpu().numpy(), worst, steps)
+
+    def _iterated(self, B: Tensor, goal: Tensor, max_steps: int) -> tuple[Tensor, int]:
+        """Conjugate gradients for all columns until |r| <= goal."""
+        X, R, steps = torch.zeros_like(B), B.clone(), 0
+        P, gamma = torch.zeros_like(B), torch.ones(B.shape[1], dtype=B.dtype, device=B.device)
+        on = torch.linalg.vector_norm(R, dim=0) > goal
+        while steps < max_steps and bool(on.any()):
+            Z = self.preconditioner.solve(R)
+            new = (R * Z).sum(dim=0)
+            P = Z + (new / gamma) * P if steps else Z
+            AP = self.op @ P + self.d[:, None] * P
+            steps += 1
+            curve = (P * AP).sum(dim=0)
+            fine = on & (curve > 0) & (new > 0)
+            step = torch.where(fine, new / torch.where(fine, curve, 1.0), 0.0)
+            X, R, gamma = X + step * P, R - step * AP, torch.where(fine, new, gamma)
+            on = fine & (torch.linalg.vector_norm(R, dim=0) > goal)
+        return X, steps

@@ -1,0 +1,315 @@
+"""The active sets of `mercer.ops.lasso` as compiled loops: for supports of many features, which gain and
+lose one row of a factor at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf
+
+from mercer.inputs import Array
+from mercer.ops.jit import njit
+
+DEPENDENT = 1e-11  # what is left of a column, squared, less than which it depends on the others
+TIMES = 8  # that a feature may enter at one penalty: more is rounding that goes in circles
+MOST = 12  # features that enter at a time
+MANY = 256  # features whose factor LAPACK makes faster than one row at a time
+SOUND = 1e-7  # what is left of a column, squared, for a factor that is not made with care
+EPS = float(np.finfo(np.float64).eps)
+FAST = {"reassoc", "contract", "nsz"}
+
+
+@njit(fastmath=FAST)
+def _dot(x, y, k):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(k):
+        total += x[i] * y[i]
+    return total
+
+
+@njit(fastmath=FAST)
+def _sub(out, x, t, k):  # type: ignore[no-untyped-def]
+    """out[:k] -= t x[:k]"""
+    for i in range(k):
+        out[i] -= t * x[i]
+
+
+@njit
+def _forward(L, k, v):  # type: ignore[no-untyped-def]
+    """L^-1 v, in place."""
+    for i in range(k):
+        v[i] = (v[i] - _dot(L[i], v, i)) / L[i, i]
+
+
+@njit
+def _backward(L, k, v):  # type: ignore[no-untyped-def]
+    """L'^-1 v, in place."""
+    for i in range(k - 1, -1, -1):
+        v[i] /= L[i, i]
+        _sub(v, L[i], v[i], i)
+
+
+@njit
+def _append(L, G, l2, act, k, j, z):  # type: ignore[no-untyped-def]
+    """Give the factor the row of j; whether j is independent of the others."""
+    for i in range(k):
+        z[i] = G[j, act[i]]
+    _forward(L, k, z)
+    left = G[j, j] + l2 - _dot(z, z, k)
+    if left <= DEPENDENT * (G[j, j] + l2):
+        return False
+    for i in range(k):
+        L[k, i] = z[i]
+    L[k, k] = np.sqrt(left)
+    return True
+
+
+@njit
+def _remove(L, k, r, v):  # type: ignore[no-untyped-def]
+    """Take row r out of a factor of k rows, by rotations of what stands below it; `v` is room."""
+    for i in range(r + 1, k):
+        v[i - r - 1] = L[i, r]
+        for j in range(r):
+            L[i - 1, j] = L[i, j]
+    for j in range(r, k - 1):
+        d, x = L[j + 1, j + 1], v[j - r]
+        e = np.sqrt(d * d + x * x)
+        cos, sin = d / e, x / e
+        for i in range(j + 1, k):  # row i of before is row i - 1 of now
+            y, u = L[i, j + 1], v[i - r - 1]
+            L[i - 1, j] = cos * y + sin * u
+            v[i - r - 1] = cos * u - sin * y
+
+
+@njit
+def _slopes(G, c, b, l2, act, k, q):  # type: ignore[no-untyped-def]
+    """q = c - Gb - l2 b"""
+    for j in range(len(q)):
+        q[j] = c[j]
+    for i in range(k):
+        _sub(q, G[act[i]], b[act[i]], len(q))
+    for i in range(k):
+        q[act[i]] -= l2 * b[act[i]]
+
+
+@njit
+def _leave(L, act, place, b, k, r, v):  # type: ignore[no-untyped-def]
+    """The feature at place r of the active ones goes; how many are left."""
+    _remove(L, k, r, v)
+    b[act[r]], place[act[r]] = 0.0, -1
+    for i in range(r, k - 1):
+        act[i] = act[i + 1]
+        place[act[i]] = i
+    return k - 1
+
+
+@njit
+def _first_zero(b, d, s, act, k):  # type: ignore[no-untyped-def]
+    """How far along d until a coefficient has the wrong sign, and which; 1 and -1 where none."""
+    far, at = 1.0, -1
+    for i in range(k):
+        j = act[i]
+        if d[i] * s[j] < 0 and (b[j] + d[i]) * s[j] <= 0:
+            t = -b[j] / d[i]
+            if t < far or at < 0:
+                far, at = t, i
+    return far, at
+
+
+@njit
+def _settle(L, b, s, q, l1, act, place, k, d, right):  # type: ignore[no-untyped-def]
+    """Solve on the active features, which leave where their sign would turn; how many are left.
+
+    `q` is kept right on them alone.
+    """
+    while k:
+        for i in range(k):
+            d[i] = q[act[i]] - l1 * s[act[i]]
+            right[i] = d[i]
+        _forward(L, k, d)
+        _backward(L, k, d)
+        t, out = _first_zero(b, d, s, act, k)
+        for i in range(k):
+            b[act[i]] += t * d[i]
+            q[act[i]] -= t * right[i]
+        if out < 0:
+            return k
+        k = _leave(L, act, place, b, k, out, d)
+    return k
+
+
+@njit
+def _slide(G, L, b, s, act, place, k, j, sign, z):  # type: ignore[no-untyped-def]
+    """j depends on the active features: move along the direction that leaves Gb as it is until
+    one of them comes to zero and leaves. How many are left, and whether there was such."""
+    for i in range(k):
+        z[i] = G[j, act[i]]
+    _forward(L, k, z)
+    _backward(L, k, z)
+    far, at = np.inf, -1
+    for i in range(k):
+        v = -sign * z[i]
+        if v * s[act[i]] < 0 and -b[act[i]] / v < far:
+            far, at = -b[act[i]] / v, i
+    if at < 0:
+        return k, False
+    for i in range(k):
+        b[act[i]] -= far * sign * z[i]
+    b[j] = far * sign
+    return _leave(L, act, place, b, k, at, z), True
+
+
+@njit
+def _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, z):  # type: ignore[no-untyped-def]
+    """Let the features of the largest slopes in; how many are active, and how many came, or -1
+    where others moved for one."""
+    worst, came = 0.0, 0
+    for j in range(len(q)):
+        if place[j] < 0 and seen[j] < TIMES:
+            worst = max(worst, abs(q[j]) - l1)
+    if worst <= tol:
+        return k, 0
+    for j in range(len(q)):
+        if place[j] >= 0 or seen[j] >= TIMES or abs(q[j]) - l1 < worst / 2:
+            continue
+        sign = 1.0 if q[j] > 0 else -1.0
+        enters, slid = _append(L, G, l2, act, k, j, z), False
+        if not enters and came:
+            continue  # later, alone: the others must be settled
+        seen[j] += 1
+        if not enters:
+            k, slid = _slide(G, L, b, s, act, place, k, j, sign, z)
+            if not slid:
+                continue
+            enters = _append(L, G, l2, act, k, j, z)
+        if enters:
+            act[k], place[j], s[j] = j, k, sign
+            k, came = k + 1, came + 1
+        else:
+            b[j] = 0.0
+        if slid:
+            return k, -1
+        if came == MOST:
+            break
+    return k, came
+
+
+@njit
+def _off(q, s, l1, act, k):  # type: ignore[no-untyped-def]
+    """How far the slopes of the active features are from theirs."""
+    far = 0.0
+    for i in range(k):
+        far = max(far, abs(q[act[i]] - l1 * s[act[i]]))
+    return far
+
+
+@njit
+def _gap(b, q, rr, l1, act, k):  # type: ignore[no-untyped-def]
+    """The duality gap: the residual, scaled until every slope is within l1, is a dual point."""
+    top, norm, inner = 0.0, 0.0, 0.0
+    for j in range(len(q)):
+        top = max(top, abs(q[j]))
+    scale = min(1.0, l1 / top) if top > 0 else 1.0
+    for i in range(k):
+        j = act[i]
+        norm += abs(b[j])
+        inner += b[j] * q[j]
+    return (1 - scale) ** 2 * rr / 2 + l1 * norm - scale * inner
+
+
+@njit
+def _squares(c, yy, b, q, act, k):  # type: ignore[no-untyped-def]
+    """|y - Xb|^2 + l2 |b|^2 = yy - c'b - q'b"""
+    total = yy
+    for i in range(k):
+        total -= (c[act[i]] + q[act[i]]) * b[act[i]]
+    return max(total, 0.0)
+
+
+def factor(G: Array, l2: float, b: Array) -> Array:
+    """(k, k) the factor of the features that are not zero, where they are many and far from
+    dependent; else nothing.
+
+    >>> factor(np.eye(2), 0.0, np.ones(2)).shape
+    (0, 0)
+    """
+    some = np.flatnonzero(b)
+    if len(some) < MANY:
+        return np.empty((0, 0))
+    A = G[np.ix_(some, some)]
+    A[np.diag_indices(len(A))] += l2
+    squares = SOUND * np.diag(A)
+    U, bad = dpotrf(A.T, lower=0, overwrite_a=1)
+    return U.T if not bad and (np.diag(U) ** 2 > squares).all() else np.empty((0, 0))
+
+
+@njit
+def _begin(G, L, l2, b, s, act, place, z, known):  # type: ignore[no-untyped-def]
+    """A factor of the features that are not zero; those that depend on others become so. What is
+    `known` of it, all or nothing, is not computed."""
+    k = 0
+    for j in range(len(b)):
+        place[j] = -1
+        if b[j] != 0.0:
+            if len(known):
+                L[k, : k + 1] = known[k, : k + 1]
+            if len(known) or _append(L, G, l2, act, k, j, z):
+                act[k], place[j], s[j] = j, k, 1.0 if b[j] > 0 else -1.0
+                k += 1
+            else:
+                b[j] = 0.0
+    return k
+
+
+@njit
+def _rounding(c, b, width):  # type: ignore[no-untyped-def]
+    """What the slopes may be off by."""
+    top, norm = 0.0, 0.0
+    for j in range(len(b)):
+        top = max(top, abs(c[j]))
+        norm += abs(b[j])
+    return 8 * EPS * (top + norm * width)
+
+
+@njit
+def _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds):  # type: ignore[no-untyped-def]
+    """One penalty, from where b is; how many features are active, and the rounds it took."""
+    width, again = 0.0, 2
+    for j in range(len(b)):
+        seen[j], width = 0, max(width, G[j, j])
+    _slopes(G, c, b, l2, act, k, q)
+    for step in range(rounds):
+        k = _settle(L, b, s, q, l1, act, place, k, room[0], room[1])
+        _slopes(G, c, b, l2, act, k, q)
+        tol = 1e-13 * l1 + _rounding(c, b, width)
+        k, came = _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, room[2])
+        if came < 0:
+            _slopes(G, c, b, l2, act, k, q)
+        elif came == 0:
+            if again == 0 or _off(q, s, l1, act, k) <= tol:
+                return k, step + 1
+            again -= 1
+    return k, rounds
+
+
+@njit
+def active_path(G, c, yy, alphas, l1_ratio, b, rounds, known):  # type: ignore[no-untyped-def]
+    """b (m, p) of every penalty, the gaps (m,), and the rounds it took (m,).
+
+    G (p, p), or more of which the first p count, is symmetric, `yy` the squares of the target;
+    `b` (p,) is where to start, and where the last penalty ends. l1 = alpha l1_ratio, l2 = alpha
+    (1 - l1_ratio). `known` is what `factor` gives for b and the first l2, or empty.
+    """
+    p, m = len(c), len(alphas)
+    out, gaps, took = np.zeros((m, p)), np.zeros(m), np.zeros(m, np.int64)
+    L, s, q, room = np.zeros((p, p)), np.zeros(p), np.zeros(p), np.zeros((3, p))
+    act, place, seen = np.zeros(p, np.int64), np.zeros(p, np.int64), np.zeros(p, np.int64)
+    k, last = 0, -1.0
+    for a in range(m):
+        l1, l2 = alphas[a] * l1_ratio, alphas[a] * (1 - l1_ratio)
+        if l2 != last:  # another matrix: the factor is made anew
+            k, last = _begin(G, L, l2, b, s, act, place, room[0], known[: (a == 0) * p]), l2
+        k, took[a] = _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds)
+        for i in range(k):
+            out[a, act[i]] = b[act[i]]
+        gaps[a] = _gap(b, q, _squares(c, yy, b, q, act, k), l1, act, k)
+    return out, gaps, took

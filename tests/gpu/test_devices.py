@@ -1,0 +1,69 @@
+"""`device` as users give it, on machines with and without what a GPU needs."""
+
+import tempfile
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mercer.gpu import devices, files
+from mercer.models import KernelRidge
+
+
+@pytest.mark.parametrize("device", ["gpu", "", None, 0, "cpu:x cuda"])
+def test_a_device_that_is_none_is_refused(device):
+    if device == "cpu:x cuda":
+        assert devices.device_of(device) is None
+        return
+    with pytest.raises(ValueError, match="device must be 'cpu'"):
+        devices.device_of(device)
+
+
+def test_what_is_missing_is_said_and_auto_goes_without(monkeypatch):
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="torch and triton cannot be imported; install mercer"):
+        devices.device_of("cuda")
+    assert devices.device_of("auto") is None
+    X = np.arange(6.0)[:, None]
+    with pytest.raises(ValueError, match="device='cuda' is not there"):
+        KernelRidge(device="cuda").fit(X, X[:, 0])
+    a, b = (KernelRidge(device=d).fit(X, X[:, 0]).predict(X) for d in ("auto", "cpu"))
+    assert (a == b).all()
+
+
+@pytest.mark.parametrize("device", ["cuda:2", "cuda:x", "cuda:", "cuda:-1"])
+def test_a_number_that_no_device_has_is_said(monkeypatch, device):
+    cuda = SimpleNamespace(device_count=lambda: 2)
+    monkeypatch.setattr(devices, "missing", lambda: None)
+    monkeypatch.setattr(devices, "interpreted", lambda: False)
+    monkeypatch.setattr(devices, "import_module", lambda name: SimpleNamespace(cuda=cuda))
+    with pytest.raises(ValueError, match="is not there: torch sees 'cuda:0' to 'cuda:1'; use one"):
+        devices.device_of(device)
+    assert [devices.device_of(d) for d in ("cuda", "cuda:1", "auto")] == ["cuda", "cuda:1", "cuda"]
+
+
+@pytest.fixture
+def nowhere(monkeypatch, tmp_path):
+    """Caches and temporary files lie in tmp_path."""
+    monkeypatch.delenv(files.FOLDER, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    files._temporary.cache_clear()
+    yield tmp_path
+    files._temporary.cache_clear()
+
+
+def test_generated_files_lie_in_the_cache_alone(nowhere):
+    assert files.load("product = 3\n") == 3
+    assert [p.name for p in nowhere.iterdir()] == ["cache"]
+    assert [p.suffix for p in files.folder().iterdir() if p.is_file()] == [".py"]
+
+
+def test_without_a_cache_there_is_one_temporary_folder(nowhere, monkeypatch):
+    (nowhere / "cache").write_text("a file where a folder should be")
+    first = files.folder()
+    assert first.parent == nowhere
+    assert files.folder() == first
+    monkeypatch.setenv(files.FOLDER, str(nowhere / "cache" / "inside"))
+    with pytest.raises(OSError, match="no folder for generated GPU kernels can be written at"):
+        files.folder()
