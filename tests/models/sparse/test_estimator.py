@@ -16,7 +16,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import mercer
 from mercer import SparseClassifier, SparseRegressor
-from mercer.lifts import Identity, KitchenSink, Monomials
+from mercer.lifts import Identity, Jumps, KitchenSink, Monomials
 from mercer.models.sparse import fit as fitting
 from mercer.models.sparse import stored, working_set
 from tests.contract import keeps_contract
@@ -253,7 +253,7 @@ def test_one_row_and_few_rows():
         assert np.isfinite(SparseRegressor(**QUICK).fit(X[:n], Y[:n]).predict(X)).all()
     two = SparseClassifier(**QUICK).fit(X[:2], ["a", "b"])
     assert len(two.support_) == 0
-    with pytest.raises(ValueError, match="y has one class only"):
+    with pytest.raises(ValueError, match=r"y has one class only, 0.0; give rows of two .* more\."):
         SparseClassifier().fit(X, np.zeros(150))
     with pytest.raises(ValueError, match=r"zero for every row|at least one non-zero"):
         SparseRegressor().fit(X, Y, np.zeros(150))
@@ -325,6 +325,31 @@ def test_columns_of_any_scale_and_offset(made):
     f = m.formula_ if made is SparseRegressor else m.formula_["a"]
     want = m.predict(Z) if made is SparseRegressor else m.decision_function(Z)[:, 0]
     np.testing.assert_allclose(f(Z), want, atol=1e-8)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+def test_columns_as_they_are_count_whatever_stands_beside_them(ratio):
+    rng = np.random.default_rng(1)
+    Z = rng.normal(size=(80, 5)) * [1e9, 1, 1, 0.1, 1]
+    y = Z @ [1e-9, 1, -1, 10, 0.5] + 0.1 * rng.normal(size=80)
+    m = SparseRegressor(Identity(), 1e-8, n_alphas=10, scale=None, l1_ratio=ratio).fit(Z, y)
+    A = np.column_stack([np.ones(80), Z])
+    A = A / np.abs(A).max(0)
+    want = A @ np.linalg.lstsq(A, y, rcond=None)[0]
+    np.testing.assert_allclose(m.predict(Z), want, atol=1e-3)  # so small a penalty hardly counts
+    c = SparseClassifier(Identity(), 1e-4, n_alphas=5, scale=None, l1_ratio=ratio)
+    assert c.fit(Z, y > 0).path_.gaps.max() <= 1e-6
+
+
+def test_classes_that_are_parted_and_near_copies_under_a_tiny_penalty():
+    rng = np.random.default_rng(124)
+    Z = rng.normal(size=(100, 4))
+    Z[:, 3] = Z[:, 0] + 1e-7 * rng.normal(size=100)
+    three = np.digitize(Z[:, 0] + Z[:, 1], [-0.5, 0.5])
+    tiny = dict(alpha=1e-8, n_alphas=1, scale="columns")
+    assert SparseClassifier(Jumps(), l1_ratio=0.05, **tiny).fit(Z, three).gap_ <= 1e-6
+    m = SparseRegressor(alpha=1e-8, n_alphas=1, l1_ratio=0.5).fit(Z[:60], rng.normal(size=60))
+    assert m.gap_ <= 1e-6
 
 
 def test_sparse_rows_that_are_all_offset():
