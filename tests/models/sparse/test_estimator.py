@@ -305,6 +305,41 @@ def test_expansions_beyond_memory_are_refused_with_their_size():
         SparseRegressor(lift, memory_limit=1e4).fit(X, Y)
 
 
+@pytest.mark.parametrize("lift", [None, Monomials(3, include_bias=False)], ids=["sink", "cubic"])
+def test_a_gram_matrix_is_summed_over_features_that_memory_does_not_hold(lift):
+    rng = np.random.default_rng(3)
+    Z = np.hstack([rng.normal(size=(3000, 3)), rng.random((3000, 1)) < 0.4])
+    Z[:, 2] += 1e6
+    Z = np.hstack([Z, 2 * Z[:, :1], np.ones((3000, 1))])  # a copy, a constant
+    y = Z[:, 0] * Z[:, 1] - (Z[:, 2] - 1e6) + Z[:, 3] + 0.1 * rng.normal(size=3000)
+    w = rng.integers(1, 3, size=3000)
+    few = dict(n_alphas=20, eps=0.01, cv=3)
+    whole = SparseRegressor(lift, **few).fit(Z, y, w)
+    D = whole.model_.map.width
+    some = SparseRegressor(lift, memory_limit=max(8 * D**2, 1000 * D), **few).fit(Z, y, w)
+    assert "made anew" in some.plan_.why
+    assert "kept once" in some.plan_.settings["copies"]
+    assert some.names_ == whole.names_
+    np.testing.assert_allclose(some.predict(Z), whole.predict(Z), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(some.cv_losses_, whole.cv_losses_, rtol=1e-7)
+    with pytest.raises(ValueError, match="features of 3,000 rows take"):
+        SparseClassifier(lift, memory_limit=1000 * D, **few).fit(Z, y > 0)
+
+
+def test_streamed_features_take_little_memory():
+    rng = np.random.default_rng(4)
+    Z = rng.normal(size=(20_000, 5))
+    m = SparseRegressor(KitchenSink(200), 0.05, n_alphas=3, memory_limit=1e7, refit=False)
+    m.fit(Z[:500], Z[:500, 0])  # whatever is loaded or compiled at first
+    tracemalloc.start()
+    m.fit(Z, Z[:, 0] * Z[:, 1])
+    held = 8 * 20_000 * m.model_.map.width
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "made anew" in m.plan_.why
+    assert peak < held
+
+
 def test_missing_values_and_large_targets_are_refused():
     bad = X.copy()
     bad[3, 1] = np.nan
