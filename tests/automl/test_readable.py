@@ -153,6 +153,14 @@ def test_terms_of_classes_are_thinned_out(classes, seed):
     assert np.isfinite(b0).all()
 
 
+def test_terms_that_part_classes_stay_though_none_is_certain():
+    rng = np.random.default_rng(1)
+    G = rng.normal(size=(150, 4))
+    y = (G[:, 0] + G[:, 1] > 0) * 1 + (G[:, 0] - G[:, 1] > 1)
+    kept = certain_terms(G, WeighedRows.of(Table(G), y, None, 3, None))
+    assert {0, 1} <= set(kept.tolist())
+
+
 def test_certainty_of_terms_is_that_of_logistic_regression():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(400, 3))

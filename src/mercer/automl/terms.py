@@ -21,7 +21,11 @@ ROUNDING = 1e-14  # of sums of squares
 def fitted_again(G: Array, rows: WeighedRows) -> tuple[Array, Array]:
     """Coefficients (C, k) and intercepts of terms G, fitted once more; zero for those that are too
     many, or not told from nothing."""
-    some = certain_terms(G, rows)
+    return _fit(G, rows, certain_terms(G, rows))
+
+
+def _fit(G: Array, rows: WeighedRows, some: Array) -> tuple[Array, Array]:
+    """Of some terms; zero for the others."""
     if not len(some):
         start = rows.loss().start
         return np.zeros((len(start), G.shape[1])), start
@@ -40,13 +44,33 @@ def certain_terms(G: Array, rows: WeighedRows) -> Array:
     scale = np.sqrt(rows.w @ np.square(A))
     A /= np.where(scale > 0, scale, 1.0)
     fits = class_fits(A, rows) if rows.classes else [number_fit(A, rows)]
-    some, n = np.arange(G.shape[1]), 1 / float(np.square(rows.w).sum())
+    some = _thinned(fits, np.arange(G.shape[1]), rows, 0.0)
+    few = _thinned(fits, some, rows, CERTAIN)
+    return some if rows.classes and _missed(G, rows, some, few) else few
+
+
+def _thinned(fits: list[TermFit], some: Array, rows: WeighedRows, least: float) -> Array:
+    """Those of some terms that are left when they are few, and all as certain as asked for."""
+    n = 1 / float(np.square(rows.w).sum())
     while len(some):
         certain = np.max([f.certain(some, n) for f in fits], axis=0)
-        if len(some) <= MAX_TERMS and certain.min() >= CERTAIN:
+        if len(some) <= MAX_TERMS and certain.min() >= least:
             break
         some = np.delete(some, int(certain.argmin()))
     return some
+
+
+def _missed(G: Array, rows: WeighedRows, some: Array, few: Array) -> bool:
+    """Whether terms that went are told from nothing by the loss without them: where classes are
+    parted the loss is flat, and no coefficient is certain."""
+    if len(few) == len(some):
+        return False
+    losses = []
+    for kept in (few, some):
+        b, b0 = _fit(G, rows, kept)
+        losses.append(rows.loss().at(G @ b.T + b0)[0])
+    n = 1 / float(np.square(rows.w).sum())
+    return 2 * n * (losses[0] - losses[1]) > CERTAIN**2 * len(b) * (len(some) - len(few))
 
 
 @dataclass(frozen=True, eq=False)
