@@ -318,7 +318,7 @@ def active_path(
     `b` (p,) is where to start, and where the last penalty ends. l1 = alpha l1_ratio, l2 = alpha
     (1 - l1_ratio). `known` is what `factor` gives for b and the first l2, or empty.
     """
-    return _active_path(G, c, yy, alphas, l1_ratio, b, rounds, known, *units(G, c))  # type: ignore[no-any-return]
+    return _active_path(G, c, yy, alphas, l1_ratio, b, rounds, known, *units(G, c))
 
 
 @njit

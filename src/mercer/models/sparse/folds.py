@@ -133,8 +133,9 @@ class FoldModel:
 
     def losses(self) -> Array:
         """Of every penalty at the rows left out, (m,)."""
-        total, width = np.zeros(len(self.path)), len(self.path.ids) + self.path.coef[..., 0].size
-        for some in cuts(len(self.left), max(256, PIECE // (8 * (width + 1)))):
+        m, C, k = self.path.coef.shape
+        total = np.zeros(m)
+        for some in cuts(len(self.left), max(256, PIECE // (8 * (k + m * C)))):
             at = np.arange(some.start, some.stop)
             F = self.map.columns(self.left.rows[some], self.path.ids)
             total += self.left.w[some].sum() * mean_losses(self.left[at], self.path.scores(F))
