@@ -47,7 +47,7 @@ def pieces(F: Matrix | StreamedFeatures) -> list[slice]:
 
 def sums(F: Matrix | StreamedFeatures, r: Array) -> Array:
     """F'r, in float64 whatever the precision of F."""
-    if sp.issparse(F) or (isinstance(F, np.ndarray) and F.dtype == np.float64):
+    if not isinstance(F, StreamedFeatures) and (sp.issparse(F) or F.dtype == np.float64):
         return np.asarray(F.T @ r, np.float64)
     total = np.zeros(F.shape[1])
     for rows in pieces(F):
