@@ -1,21 +1,28 @@
 """The formula of a table: what is shown is what predicts, in the units of the table."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from mercer import fit_table, load
 from mercer.automl import readable
 from mercer.automl.budget import Clock, OutOfTime
 from mercer.automl.candidates import FormulaPlan
-from mercer.automl.formulas import ReadableModel, significant, spelled_formula
+from mercer.automl.formulas import (
+    NORMAL_SCORE,
+    SLOG,
+    ReadableModel,
+    significant,
+    spelled_formula,
+)
 from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import ConstantPredictor, transformations
 from mercer.automl.readable import (
-    MAX_TERMS,
     compare_formula,
     fit_formula,
     formula_candidate,
@@ -23,7 +30,10 @@ from mercer.automl.readable import (
 )
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
+from mercer.automl.terms import CLASS_RIDGE, MAX_TERMS, certain_terms, class_fits, fitted_again
 from mercer.automl.units import ColumnUnits, Unit
+from mercer.inputs import Table
+from mercer.models.sparse.problem import WeighedRows
 from mercer.tables import Columns
 
 from .arrays import forever
@@ -123,6 +133,56 @@ def test_classes(classes):
     else:
         told = np.stack([evaluated(part.split(": ")[1], C) for part in text.split("; ")], axis=1)
         np.testing.assert_allclose(told.argmax(1), P.argmax(1))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_terms_of_classes_are_thinned_out(classes, seed):
+    rng = np.random.default_rng(seed)
+    G = rng.normal(size=(600, 20))
+    G[:, 5] = G[:, 0] + 0.01 * rng.normal(size=600)
+    f = 2 * G[:, 0] - 2 * G[:, 1] + rng.logistic(size=600)
+    y = np.digitize(f, np.quantile(f, np.arange(1, classes) / classes))
+    kept = certain_terms(G, WeighedRows.of(Table(G), y, None, classes, None))
+    assert 1 in kept
+    assert {0, 5} & set(kept.tolist())
+    assert len(kept) <= 5
+    noise = WeighedRows.of(Table(G), rng.permutation(y), None, classes, None)
+    coef, b0 = fitted_again(G, noise)
+    assert np.count_nonzero(coef) <= 2 * classes
+    assert np.isfinite(b0).all()
+
+
+def test_terms_that_part_classes_stay_though_none_is_certain():
+    rng = np.random.default_rng(1)
+    G = rng.normal(size=(150, 4))
+    y = (G[:, 0] + G[:, 1] > 0) * 1 + (G[:, 0] - G[:, 1] > 1)
+    kept = certain_terms(G, WeighedRows.of(Table(G), y, None, 3, None))
+    assert {0, 1} <= set(kept.tolist())
+
+
+def test_certainty_of_terms_is_that_of_logistic_regression():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(400, 3))
+    y = (A @ [1.0, -0.5, 0.0] + rng.logistic(size=400) > 0) * 1
+    A = (A - A.mean(0)) / A.std(0)
+    (fit,) = class_fits(A, WeighedRows.of(Table(A), y, None, 2, None))
+    m = LogisticRegression(C=1 / (400 * CLASS_RIDGE), tol=1e-10).fit(A, y)
+    B, P = np.column_stack([A, np.ones(400)]), m.predict_proba(A)[:, 1]
+    H = B.T @ (B * (P * (1 - P))[:, None]) / 400 + np.diag([CLASS_RIDGE] * 3 + [0.0])
+    errors = np.sqrt(np.linalg.inv(H).diagonal()[:3] / 400)
+    want = np.abs(m.coef_[0]) / errors
+    np.testing.assert_allclose(fit.certain(np.arange(3), 400.0), want, rtol=1e-3)
+
+
+def test_functions_of_a_formula_are_told_in_words():
+    X, y = planted()
+    p = problem(y, X)
+    named = [Unit(f"normal_score(c{j})" if j else "slog(c0/2)", 2.0, 3.0) for j in range(4)]
+    p = replace(p, units=ColumnUnits.listed([u._replace(own=u.name) for u in named]))
+    text = spelled_formula(fitted(p)[1], "y", ())
+    assert text.endswith("; ".join([SLOG, NORMAL_SCORE]))
+    assert SLOG not in spelled_formula(fitted(problem(y, X))[1], "y", ())
 
 
 def test_a_skewed_target_is_told_by_its_logarithm():

@@ -34,6 +34,17 @@ def test_products(shape, dtype):
         np.testing.assert_allclose(out, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("since", [0, 3, 8])
+def test_products_of_pairs(since):
+    X, h = sp.random(30, 9, 0.3, "csr", random_state=2), RNG.normal(size=30)
+    X.sort_indices()
+    out, A = np.zeros((9 - since, 9)), X.toarray()
+    csr.add_pairs(*entries(X), h, since, out)
+    want = (A.T @ (A * h[:, None]))[since:]
+    low = np.arange(9) <= np.arange(since, 9)[:, None]
+    np.testing.assert_allclose(out, np.where(low, want, 0), atol=1e-12)
+
+
 def test_only_the_rows_asked_for():
     X, out = sp.eye_array(5, format="csr"), np.full(5, np.nan)
     csr.times_vector(*entries(X), np.arange(5.0), out, 1, 3)

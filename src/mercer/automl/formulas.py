@@ -31,7 +31,12 @@ MIN_DIGITS, MAX_DIGITS = 2, 12  # of what is shown
 DIGITS = 15  # that float64 holds
 STAYS = 0.02  # standard errors that a score may lose by rounding
 NOTHING = 1e-5  # of a score between 0 and 1, or of the deviation of the target
+# functions of a formula, in words
 SLOG = "slog(t) = sign(t) log(1 + |t|)"
+NORMAL_SCORE = (
+    "normal_score(t): the standard normal number of the same rank as t among the rows of the fit"
+)
+FUNCTIONS = {"slog(": SLOG, "normal_score(": NORMAL_SCORE}
 
 
 @register("automl.ReadableModel")
@@ -167,7 +172,7 @@ def spelled_formula(predictor: object, target: str, classes: tuple[str, ...]) ->
         told = [f"score of {one}: {text}" for one, text in zip(labels, texts, strict=True)]
     if isinstance(how, LogTarget) and how.retransformation != 1:
         told.append(f"{target} is {how.retransformation:.4g} times the exponential of that")
-    told += [SLOG] if any("slog(" in text for text in texts) else []
+    told += [meant for name, meant in FUNCTIONS.items() if any(name in text for text in texts)]
     return "; ".join(told)
 
 

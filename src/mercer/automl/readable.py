@@ -27,6 +27,7 @@ from mercer.automl.predictors import (
 from mercer.automl.reasons import LeftOut, took_too_long
 from mercer.automl.recipes import NAMES, Recipe
 from mercer.automl.search import UNTRANSFORMED, SearchProblem
+from mercer.automl.terms import MAX_TERMS, fitted_again
 from mercer.automl.thresholds import short_thresholds
 from mercer.automl.units import ColumnUnits
 from mercer.inputs import Array, Table
@@ -36,14 +37,13 @@ from mercer.models.sparse.fit import SparseModel
 from mercer.models.sparse.folds import FoldLosses
 from mercer.models.sparse.maps import SparseMap, dictionary_of
 from mercer.models.sparse.problem import SparseSettings, WeighedRows
-from mercer.models.sparse.refit import refits
 from mercer.models.sparse.solve import Solver, SparsePath, grid
 from mercer.models.sparse.terms import worded
 from mercer.ops.threads import single_blas
 
 FORMULA = Recipe("sparse")
-MAX_TERMS = 10  # more are no longer read
 MAX_SUPPORT = 40  # features that a penalty may keep, of which so many terms are found
+MAX_CLASS_SUPPORT = 25
 MAX_CLASSES = 5  # each has a formula
 # columns, squares, products of pairs and jumps, at most; of classes, whose path takes longer
 MAX_FEATURES = 600
@@ -52,10 +52,6 @@ N_JUMPS = 19  # a column
 WORK = 2e9  # multiplications of Gram matrices a second, a guess on the safe side
 N_ALPHAS, EPS = 40, 1e-3
 N_CLASS_ALPHAS, CLASS_EPS = 20, 1e-2
-RIDGE = 1e-6  # of terms that are fitted once more; of classes, which may be parted
-CLASS_RIDGE = 1e-3
-CERTAIN = 3.0  # standard errors from zero of a term that stays
-ROUNDING = 1e-14  # of sums of squares
 TOL = 1e-4  # relative duality gap: choices of terms need no more
 
 
@@ -180,11 +176,19 @@ def _readable_penalties(
     if solver.quadratic is not None:
         sizes = solver.path(alphas, 1.0)[0].sizes
         return alphas[: _until(sizes, MAX_SUPPORT)], _until(sizes, MAX_TERMS)
+    sizes = _class_sizes(solver, alphas)
+    return alphas[: _until(sizes, MAX_CLASS_SUPPORT)], _until(sizes, MAX_TERMS)
+
+
+def _class_sizes(solver: Solver, alphas: Array) -> Array:
+    """How many features each penalty keeps; none is solved after the first that keeps too many."""
     assert solver.sets is not None
-    for i, a in enumerate(alphas.tolist()):
-        if len(solver.sets.at(a, 1.0).ids) > MAX_TERMS:
-            return alphas[: max(1, i)], max(1, i)
-    return alphas, len(alphas)
+    sizes: list[int] = []
+    for a in alphas.tolist():
+        sizes.append(len(solver.sets.at(a, 1.0).ids))
+        if sizes[-1] > MAX_CLASS_SUPPORT:
+            break
+    return np.array(sizes)
 
 
 def _until(sizes: Array, most: int) -> int:
@@ -226,45 +230,13 @@ def _relaxed(phi: SparseMap, rows: WeighedRows, path: SparsePath, F: Array) -> A
         key = some.tobytes()
         if key not in known:
             b, b0 = (
-                _again(G[:, some], rows)
+                fitted_again(G[:, some], rows)
                 if some.any()
                 else (path.coef[i][:, some], path.intercept[i])
             )
             known[key] = F[:, some] @ b.T + b0
         out.append(known[key])
     return np.stack(out)
-
-
-def _again(G: Array, rows: WeighedRows) -> tuple[Array, Array]:
-    """Coefficients (C, k) and intercepts of terms G, fitted once more; of numbers zero for those that
-    are too many, or not told from nothing."""
-    some = np.arange(G.shape[1]) if rows.classes else _certain(G, rows)
-    b, b0 = refits(G[:, some], rows, [CLASS_RIDGE if rows.classes else RIDGE])[0]
-    coef = np.zeros((len(b), G.shape[1]))
-    coef[:, some] = b
-    return coef, b0
-
-
-def _certain(G: Array, rows: WeighedRows) -> Array:
-    """The places of terms that are left when the one that is least certain goes, again and again, as
-    long as they are many, or it is not told from nothing. Its certainty is the standard errors
-    between its coefficient and zero; rows count as many as their weights make up."""
-    A, r = G - rows.w @ G, rows.y - rows.w @ rows.y
-    scale = np.sqrt(rows.w @ np.square(A))
-    A /= np.where(scale > 0, scale, 1.0)
-    H, c, yy = A.T @ (rows.w[:, None] * A), A.T @ (rows.w * r), float(rows.w @ np.square(r))
-    some, n = np.arange(len(c)), 1 / float(np.square(rows.w).sum())
-    while len(some):
-        S = H[some[:, None], some]
-        inverse = np.linalg.inv(S + RIDGE * np.eye(len(some)))
-        b = inverse @ c[some]
-        left = max(yy - 2 * float(b @ c[some]) + float(b @ S @ b), ROUNDING * yy)
-        errors = np.sqrt(left / max(n - len(b) - 1, 1.0) * inverse.diagonal())
-        certain = np.abs(b) / np.maximum(errors, 1e-300)
-        if len(some) <= MAX_TERMS and certain.min() >= CERTAIN:
-            break
-        some = np.delete(some, int(certain.argmin()))
-    return some
 
 
 def _chosen(
@@ -350,14 +322,13 @@ def fit_formula(p: SearchProblem, f: ModelCandidate, size: int) -> Predictor:
 def _few_terms(m: SparseModel, rows: WeighedRows, relaxed: bool) -> SparseModel:
     """The last model of the path that keeps few enough features, of which the terms are fitted once
     more, or that keeps few terms."""
-    able = np.flatnonzero(
-        m.path.sizes <= (MAX_SUPPORT if relaxed and not rows.classes else MAX_TERMS)
-    )
+    most = MAX_CLASS_SUPPORT if rows.classes else MAX_SUPPORT
+    able = np.flatnonzero(m.path.sizes <= (most if relaxed else MAX_TERMS))
     place = int(able[-1]) if len(able) else 0
     ids, coef, b0 = m.path.at(place)
     F = m.map.columns(rows.rows, ids)
     if relaxed and len(ids):
-        coef, b0 = _again(F, rows)
+        coef, b0 = fitted_again(F, rows)
         some = (coef != 0).any(0)
         ids, coef, F = ids[some], coef[:, some], F[:, some]
     deviations = np.sqrt(rows.w @ np.square(F - rows.w @ F))

@@ -119,11 +119,12 @@ def takes_text(lift: LiftSetting) -> bool:
     return bool(tags.string) and not bool(tags.two_d_array)
 
 
-def two_or_more(classes: Array) -> Array:
-    """The classes of y, which must be two at least."""
+def two_or_more(classes: Array, *, streamed: bool = False) -> Array:
+    """The classes of y, which must be two at least; of a stream they may be told beforehand."""
     if len(classes) < 2:
+        more = ", or classes= in partial_fit" if streamed else ""
         raise ValueError(
-            f"y has one class only, {_listed(classes)}; give rows of two classes or more, or classes= in partial_fit."
+            f"y has one class only, {_listed(classes)}; give rows of two classes or more{more}."
         )
     return classes
 

@@ -1,4 +1,4 @@
-"""Loops over compressed rows: products with vectors, and sweeps of dual coordinates; places were
+"""Loops over compressed rows: products with vectors and of pairs, sweeps of dual coordinates; places were
 checked where the rows came in (`mercer.inputs.sound`), and are unsigned, so that no loop asks whether
 one counts from the end."""
 
@@ -103,6 +103,20 @@ def add_outer(
             x, j = values[t], places[t]
             for k in range(R.shape[1]):
                 out[j, k] += x * R[i, k]
+
+
+@njit(fastmath=FUSED)
+def add_pairs(
+    pointers: Array, places: Array, values: Array, h: Array, since: int, out: Array
+) -> None:
+    """out[a, b] += sum_i h_i x_ia x_ib for columns a >= since and b <= a; places ascend in a row."""
+    for i in range(pointers.shape[0] - 1):
+        for s in range(pointers[i], pointers[i + 1]):
+            a = places[s]
+            if a >= since:
+                o, v = out[a - since], h[i] * values[s]
+                for t in range(pointers[i], s + 1):
+                    o[places[t]] += v * values[t]
 
 
 @njit(fastmath=FUSED)

@@ -20,10 +20,11 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from mercer.inputs import Array
-from mercer.ops.lasso_loops import DEPENDENT, EPS, MOST, TIMES, active_path, factor
+from mercer.ops.lasso_loops import DEPENDENT, MOST, ROUNDING, TIMES, active_path, factor, units
 
 SMALL = 640  # features up to which there is less to gain than 10 s of compiling take
 ROUNDS = 10_000  # of steps at one penalty: reached by rounding that goes in circles alone
+GATHERED = 10  # times the work of a product that it takes to gather its rows
 BLOCK = 32  # features of which those that depend on others are found one by one
 
 
@@ -87,13 +88,16 @@ def stepped_path(
 
 
 def path_gaps(G: Array, c: Array, yy: float, alphas: Array, l1_ratio: float, B: Array) -> Array:
-    """The duality gaps (m,): residuals, scaled until every slope is within l1, are dual points."""
+    """The duality gaps (m,): residuals, scaled until every slope is within l1 but for what rounding
+    may have added to it, are dual points."""
     l1, l2 = alphas * l1_ratio, alphas * (1 - l1_ratio)
-    some = np.flatnonzero((B != 0).any(0))
+    some, (roots, top) = np.flatnonzero((B != 0).any(0)), units(G, c)
     b = B[:, some]
     Q = c - b @ G[some]
     Q[:, some] -= l2[:, None] * b
-    top, inner = np.abs(Q).max(1, initial=0.0), (Q[:, some] * b).sum(1)
+    inner = (Q[:, some] * b).sum(1)
+    off = np.multiply.outer(ROUNDING * (top + np.abs(b) @ roots[some]), roots)
+    top = (np.abs(Q, out=Q) - off).max(1, initial=0.0)
     scale = np.minimum(1.0, l1 / np.where(top > 0, top, l1))
     squares = np.maximum(yy - b @ c[some] - inner, 0.0)  # |y - Xb|^2 + l2 |b|^2
     return np.asarray((1 - scale) ** 2 * squares / 2 + l1 * np.abs(b).sum(1) - scale * inner)
@@ -107,7 +111,7 @@ class LassoSteps:
         self.G, self.c, self.b = G, c, b
         self.s, self.q = np.sign(b), c
         self.l2, self.ready = 0.0, False
-        self.sizes = float(np.abs(c).max(initial=0.0)), float(G.diagonal().max(initial=0.0))
+        self.roots, self.top = units(G, c)
         self._forget()
 
     def _forget(self) -> None:
@@ -165,10 +169,19 @@ class LassoSteps:
         self.b[j], self.free[j] = 0.0, True
 
     # steps
+    def _times(self, v: Array) -> Array:
+        """G times v (k,) on the active features, zero elsewhere: rows are gathered where that costs
+        less than the whole product."""
+        A = self.act
+        if GATHERED * len(A) < len(self.b):
+            return np.asarray(v @ self.G[A])
+        full = np.zeros(len(self.b))
+        full[A] = v
+        return np.asarray(self.G @ full)
+
     def _slopes(self) -> None:
         A, b = self.act, self.b
-        few = 3 * len(A) < len(b)
-        self.q = self.c - (b[A] @ self.G[A] if few else self.G @ b)
+        self.q = self.c - self._times(b[A])
         if self.l2:
             self.q -= self.l2 * b
 
@@ -189,11 +202,16 @@ class LassoSteps:
             self.q[A] -= far[first] * right
             self._leave(int(turned[first]))
 
-    def _enter(self, l1: float, tol: float, seen: Array) -> bool:
+    def _rounding(self) -> Array:
+        """What each slope may be off by, (p,)."""
+        A = self.act
+        return ROUNDING * (self.top + float(np.abs(self.b[A]) @ self.roots[A])) * self.roots
+
+    def _enter(self, l1: float, tol: Array, seen: Array) -> bool:
         """Let the features of the largest slopes in; whether there were any."""
-        over = np.where(self.free & (seen < TIMES), np.abs(self.q) - l1, -1.0)
+        over = np.where(self.free & (seen < TIMES), np.abs(self.q) - l1 - tol, -1.0)
         worst = float(over.max(initial=-1.0))
-        if worst <= tol:
+        if worst <= 0:
             return False
         ids, k = np.flatnonzero(over >= worst / 2)[:MOST], len(self.act)
         self.s[ids] = np.sign(self.q[ids])
@@ -225,17 +243,16 @@ class LassoSteps:
 
     def solve(self, l1: float, rounds: int) -> int:
         """One penalty, from where b is; the rounds it took."""
-        seen, again, (top, width) = np.zeros(len(self.b), np.int64), 2, self.sizes
+        seen, again = np.zeros(len(self.b), np.int64), 2
         self._slopes()
         for step in range(rounds):
             self._settle(l1)
             self._slopes()
-            tol = 1e-13 * l1 + 8 * EPS * (top + float(np.abs(self.b).sum()) * width)
+            tol = 1e-13 * l1 + self._rounding()
             if self._enter(l1, tol, seen):
                 continue
             A = self.act
-            off = float(np.abs(self.q[A] - l1 * self.s[A]).max(initial=0.0))
-            if again == 0 or off <= tol:
+            if again == 0 or (np.abs(self.q[A] - l1 * self.s[A]) <= tol[A]).all():
                 return step + 1
             again -= 1
         return rounds
@@ -247,7 +264,7 @@ class LassoSteps:
         if not len(A):
             return 0
         d = dpotrs(self.U, self.s[A])[0]
-        b, h = self.b[A], d @ self.G[A]
+        b, h = self.b[A], self._times(d)
         with np.errstate(divide="ignore", invalid="ignore"):
             zero = np.where(d * self.s[A] < 0, -b / d, np.inf).min()
             above = np.where(self.free & (h < 1), (l1 - self.q) / (1 - h), np.inf).min()

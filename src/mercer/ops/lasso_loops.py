@@ -10,11 +10,11 @@ from mercer.inputs import Array
 from mercer.ops.jit import njit
 
 DEPENDENT = 1e-11  # what is left of a column, squared, less than which it depends on the others
-TIMES = 8  # that a feature may enter at one penalty: more is rounding that goes in circles
+TIMES = 64  # that a feature may enter at one penalty: more is rounding that goes in circles
 MOST = 12  # features that enter at a time
 MANY = 256  # features whose factor LAPACK makes faster than one row at a time
 SOUND = 1e-7  # what is left of a column, squared, for a factor that is not made with care
-EPS = float(np.finfo(np.float64).eps)
+ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of a slope, in units of its feature and the target
 FAST = {"reassoc", "contract", "nsz"}
 
 
@@ -165,11 +165,11 @@ def _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, z):  # type: ignore[
     worst, came = 0.0, 0
     for j in range(len(q)):
         if place[j] < 0 and seen[j] < TIMES:
-            worst = max(worst, abs(q[j]) - l1)
-    if worst <= tol:
+            worst = max(worst, abs(q[j]) - l1 - tol[j])
+    if worst <= 0:
         return k, 0
     for j in range(len(q)):
-        if place[j] >= 0 or seen[j] >= TIMES or abs(q[j]) - l1 < worst / 2:
+        if place[j] >= 0 or seen[j] >= TIMES or abs(q[j]) - l1 - tol[j] < worst / 2:
             continue
         sign = 1.0 if q[j] > 0 else -1.0
         enters, slid = _append(L, G, l2, act, k, j, z), False
@@ -194,20 +194,21 @@ def _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, z):  # type: ignore[
 
 
 @njit
-def _off(q, s, l1, act, k):  # type: ignore[no-untyped-def]
-    """How far the slopes of the active features are from theirs."""
+def _off(q, s, l1, act, k, tol):  # type: ignore[no-untyped-def]
+    """How far beyond rounding the slopes of the active features are from theirs."""
     far = 0.0
     for i in range(k):
-        far = max(far, abs(q[act[i]] - l1 * s[act[i]]))
+        far = max(far, abs(q[act[i]] - l1 * s[act[i]]) - tol[act[i]])
     return far
 
 
 @njit
-def _gap(b, q, rr, l1, act, k):  # type: ignore[no-untyped-def]
-    """The duality gap: the residual, scaled until every slope is within l1, is a dual point."""
+def _gap(b, q, rr, l1, act, k, tol):  # type: ignore[no-untyped-def]
+    """The duality gap: the residual, scaled until every slope is within l1 but for its rounding, is
+    a dual point."""
     top, norm, inner = 0.0, 0.0, 0.0
     for j in range(len(q)):
-        top = max(top, abs(q[j]))
+        top = max(top, abs(q[j]) - tol[j])
     scale = min(1.0, l1 / top) if top > 0 else 1.0
     for i in range(k):
         j = act[i]
@@ -260,56 +261,80 @@ def _begin(G, L, l2, b, s, act, place, z, known):  # type: ignore[no-untyped-def
     return k
 
 
+def units(G: Array, c: Array) -> tuple[Array, float]:
+    """(p,) the norms of features, and the largest product of one of norm 1 with the target: what
+    slopes and their rounding are measured by.
+
+    >>> units(np.diag([4.0, 0.0]), np.array([6.0, 0.0]))
+    (array([2., 0.]), 3.0)
+    """
+    roots = np.sqrt(np.maximum(G.diagonal()[: len(c)], 0.0))
+    some = roots > 0
+    return roots, float((np.abs(c[some]) / roots[some]).max(initial=0.0))
+
+
 @njit
-def _rounding(c, b, width):  # type: ignore[no-untyped-def]
-    """What the slopes may be off by."""
-    top, norm = 0.0, 0.0
+def _rounding(b, roots, top, least, tol):  # type: ignore[no-untyped-def]
+    """tol[j] = least and what slope j may be off by."""
+    norm = top
     for j in range(len(b)):
-        top = max(top, abs(c[j]))
-        norm += abs(b[j])
-    return 8 * EPS * (top + norm * width)
+        norm += abs(b[j]) * roots[j]
+    for j in range(len(b)):
+        tol[j] = least + ROUNDING * norm * roots[j]
 
 
 @njit
-def _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds):  # type: ignore[no-untyped-def]
+def _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds, roots, top):  # type: ignore[no-untyped-def]
     """One penalty, from where b is; how many features are active, and the rounds it took."""
-    width, again = 0.0, 2
-    for j in range(len(b)):
-        seen[j], width = 0, max(width, G[j, j])
+    seen[:], again, tol = 0, 2, room[3]
     _slopes(G, c, b, l2, act, k, q)
     for step in range(rounds):
         k = _settle(L, b, s, q, l1, act, place, k, room[0], room[1])
         _slopes(G, c, b, l2, act, k, q)
-        tol = 1e-13 * l1 + _rounding(c, b, width)
+        _rounding(b, roots, top, 1e-13 * l1, tol)
         k, came = _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, room[2])
         if came < 0:
             _slopes(G, c, b, l2, act, k, q)
         elif came == 0:
-            if again == 0 or _off(q, s, l1, act, k) <= tol:
+            if again == 0 or _off(q, s, l1, act, k, tol) <= 0:
                 return k, step + 1
             again -= 1
     return k, rounds
 
 
-@njit
-def active_path(G, c, yy, alphas, l1_ratio, b, rounds, known):  # type: ignore[no-untyped-def]
+def active_path(
+    G: Array,
+    c: Array,
+    yy: float,
+    alphas: Array,
+    l1_ratio: float,
+    b: Array,
+    rounds: int,
+    known: Array,
+) -> tuple[Array, Array, Array]:
     """b (m, p) of every penalty, the gaps (m,), and the rounds it took (m,).
 
     G (p, p), or more of which the first p count, is symmetric, `yy` the squares of the target;
     `b` (p,) is where to start, and where the last penalty ends. l1 = alpha l1_ratio, l2 = alpha
     (1 - l1_ratio). `known` is what `factor` gives for b and the first l2, or empty.
     """
+    return _active_path(G, c, yy, alphas, l1_ratio, b, rounds, known, *units(G, c))
+
+
+@njit
+def _active_path(G, c, yy, alphas, l1_ratio, b, rounds, known, roots, top):  # type: ignore[no-untyped-def]
     p, m = len(c), len(alphas)
     out, gaps, took = np.zeros((m, p)), np.zeros(m), np.zeros(m, np.int64)
-    L, s, q, room = np.zeros((p, p)), np.zeros(p), np.zeros(p), np.zeros((3, p))
+    L, s, q, room = np.zeros((p, p)), np.zeros(p), np.zeros(p), np.zeros((4, p))
     act, place, seen = np.zeros(p, np.int64), np.zeros(p, np.int64), np.zeros(p, np.int64)
     k, last = 0, -1.0
     for a in range(m):
         l1, l2 = alphas[a] * l1_ratio, alphas[a] * (1 - l1_ratio)
         if l2 != last:  # another matrix: the factor is made anew
             k, last = _begin(G, L, l2, b, s, act, place, room[0], known[: (a == 0) * p]), l2
-        k, took[a] = _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds)
+        k, took[a] = _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds, roots, top)
         for i in range(k):
             out[a, act[i]] = b[act[i]]
-        gaps[a] = _gap(b, q, _squares(c, yy, b, q, act, k), l1, act, k)
+        _rounding(b, roots, top, 0.0, room[3])
+        gaps[a] = _gap(b, q, _squares(c, yy, b, q, act, k), l1, act, k, room[3])
     return out, gaps, took

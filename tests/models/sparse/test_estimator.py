@@ -16,7 +16,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import mercer
 from mercer import SparseClassifier, SparseRegressor
-from mercer.lifts import Identity, KitchenSink, Monomials
+from mercer.lifts import Identity, Jumps, KitchenSink, Monomials
 from mercer.models.sparse import fit as fitting
 from mercer.models.sparse import stored, working_set
 from tests.contract import keeps_contract
@@ -253,7 +253,7 @@ def test_one_row_and_few_rows():
         assert np.isfinite(SparseRegressor(**QUICK).fit(X[:n], Y[:n]).predict(X)).all()
     two = SparseClassifier(**QUICK).fit(X[:2], ["a", "b"])
     assert len(two.support_) == 0
-    with pytest.raises(ValueError, match="y has one class only"):
+    with pytest.raises(ValueError, match=r"y has one class only, 0.0; give rows of two .* more\."):
         SparseClassifier().fit(X, np.zeros(150))
     with pytest.raises(ValueError, match=r"zero for every row|at least one non-zero"):
         SparseRegressor().fit(X, Y, np.zeros(150))
@@ -305,6 +305,41 @@ def test_expansions_beyond_memory_are_refused_with_their_size():
         SparseRegressor(lift, memory_limit=1e4).fit(X, Y)
 
 
+@pytest.mark.parametrize("lift", [None, Monomials(3, include_bias=False)], ids=["sink", "cubic"])
+def test_a_gram_matrix_is_summed_over_features_that_memory_does_not_hold(lift):
+    rng = np.random.default_rng(3)
+    Z = np.hstack([rng.normal(size=(3000, 3)), rng.random((3000, 1)) < 0.4])
+    Z[:, 2] += 1e6
+    Z = np.hstack([Z, 2 * Z[:, :1], np.ones((3000, 1))])  # a copy, a constant
+    y = Z[:, 0] * Z[:, 1] - (Z[:, 2] - 1e6) + Z[:, 3] + 0.1 * rng.normal(size=3000)
+    w = rng.integers(1, 3, size=3000)
+    few = dict(n_alphas=20, eps=0.01, cv=3)
+    whole = SparseRegressor(lift, **few).fit(Z, y, w)
+    D = whole.model_.map.width
+    some = SparseRegressor(lift, memory_limit=max(8 * D**2, 1000 * D), **few).fit(Z, y, w)
+    assert "made anew" in some.plan_.why
+    assert "kept once" in some.plan_.settings["copies"]
+    assert some.names_ == whole.names_
+    np.testing.assert_allclose(some.predict(Z), whole.predict(Z), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(some.cv_losses_, whole.cv_losses_, rtol=1e-7)
+    with pytest.raises(ValueError, match="features of 3,000 rows take"):
+        SparseClassifier(lift, memory_limit=1000 * D, **few).fit(Z, y > 0)
+
+
+def test_streamed_features_take_little_memory():
+    rng = np.random.default_rng(4)
+    Z = rng.normal(size=(20_000, 5))
+    m = SparseRegressor(KitchenSink(200), 0.05, n_alphas=3, memory_limit=1e7, refit=False)
+    m.fit(Z[:500], Z[:500, 0])  # whatever is loaded or compiled at first
+    tracemalloc.start()
+    m.fit(Z, Z[:, 0] * Z[:, 1])
+    held = 8 * 20_000 * m.model_.map.width
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "made anew" in m.plan_.why
+    assert peak < held
+
+
 def test_missing_values_and_large_targets_are_refused():
     bad = X.copy()
     bad[3, 1] = np.nan
@@ -325,6 +360,31 @@ def test_columns_of_any_scale_and_offset(made):
     f = m.formula_ if made is SparseRegressor else m.formula_["a"]
     want = m.predict(Z) if made is SparseRegressor else m.decision_function(Z)[:, 0]
     np.testing.assert_allclose(f(Z), want, atol=1e-8)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+def test_columns_as_they_are_count_whatever_stands_beside_them(ratio):
+    rng = np.random.default_rng(1)
+    Z = rng.normal(size=(80, 5)) * [1e9, 1, 1, 0.1, 1]
+    y = Z @ [1e-9, 1, -1, 10, 0.5] + 0.1 * rng.normal(size=80)
+    m = SparseRegressor(Identity(), 1e-8, n_alphas=10, scale=None, l1_ratio=ratio).fit(Z, y)
+    A = np.column_stack([np.ones(80), Z])
+    A = A / np.abs(A).max(0)
+    want = A @ np.linalg.lstsq(A, y, rcond=None)[0]
+    np.testing.assert_allclose(m.predict(Z), want, atol=1e-3)  # so small a penalty hardly counts
+    c = SparseClassifier(Identity(), 1e-4, n_alphas=5, scale=None, l1_ratio=ratio)
+    assert c.fit(Z, y > 0).path_.gaps.max() <= 1e-6
+
+
+def test_classes_that_are_parted_and_near_copies_under_a_tiny_penalty():
+    rng = np.random.default_rng(124)
+    Z = rng.normal(size=(100, 4))
+    Z[:, 3] = Z[:, 0] + 1e-7 * rng.normal(size=100)
+    three = np.digitize(Z[:, 0] + Z[:, 1], [-0.5, 0.5])
+    tiny = dict(alpha=1e-8, n_alphas=1, scale="columns")
+    assert SparseClassifier(Jumps(), l1_ratio=0.05, **tiny).fit(Z, three).gap_ <= 1e-6
+    m = SparseRegressor(alpha=1e-8, n_alphas=1, l1_ratio=0.5).fit(Z[:60], rng.normal(size=60))
+    assert m.gap_ <= 1e-6
 
 
 def test_sparse_rows_that_are_all_offset():

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy.special import log_softmax
 
 from mercer.lifts import Monomials
-from mercer.models.sparse import working_set
+from mercer.models.sparse import members, working_set
 from mercer.models.sparse.gram import Quadratic
 from mercer.models.sparse.losses import BinaryLoss, SoftmaxLoss, SquaredLoss
 from mercer.models.sparse.stored import LiftedFeatures, StoredDictionary
@@ -114,6 +114,15 @@ def test_csr_is_centred_without_being_made_dense(name):
     for a, b in zip(dense, sparse, strict=True):
         np.testing.assert_allclose(full(a, P), full(b, P), atol=1e-5)
         np.testing.assert_allclose(a.intercept, b.intercept, atol=1e-5)
+
+
+@pytest.mark.parametrize("since", [0, 5])
+def test_pairs_of_sparse_columns_are_those_of_dense_ones(since, monkeypatch):
+    A, h = sp.csc_array(X[:, :20]), RNG.random(N)
+    want = (X[:, :20].T @ (X[:, :20] * h[:, None]))[since:]
+    np.testing.assert_allclose(members.sparse_pairs(A, h, since), want, atol=1e-12)
+    monkeypatch.setattr(members, "MUCH", 0)  # the loop
+    np.testing.assert_allclose(members.sparse_pairs(A, h, since), want, atol=1e-12)
 
 
 def test_squared_loss_is_that_of_the_gram_matrix():

@@ -333,22 +333,31 @@ def _repeated(
         parts.append(split.held[kinds[0]])
         for t in _tried(p, split, todo, most, share=0.5, halve=False):
             table.setdefault((t.setting, t.path.rounds), []).append(t)
-    both = PathRows(
-        np.concatenate(
-            [r.U[:, :0] for r in parts]
-        ),  # cuts may differ in columns of what is missing
-        np.concatenate([r.Y for r in parts]),
-        None if p.weight is None else np.concatenate([r.weight for r in parts]),
-    )
-    merged = []
-    for ts in table.values():
-        if len(ts) == len(parts):
-            F = np.concatenate([t.held_out for t in ts])
-            merged.append(
-                PathTrial(_middle_path([t.path for t in ts]), p.loss(F, both.Y, both.weight), F)
-            )
+    held_out = _together(parts)
+    merged = _merged(p, [ts for ts in table.values() if len(ts) == len(parts)], held_out)
     count = sum(map(len, table.values()))
-    return (best_of_families(merged), both, count) if merged else (best, held, count)
+    return (best_of_families(merged), held_out, count) if merged else (best, held, count)
+
+
+def _together(parts: list[PathRows]) -> PathRows:
+    """The rows that several cuts held out, without their inputs: cuts may differ in columns of what
+    is missing."""
+    weights = [r.weight for r in parts if r.weight is not None]
+    return PathRows(
+        np.concatenate([r.U[:, :0] for r in parts]),
+        np.concatenate([r.Y for r in parts]),
+        np.concatenate(weights) if weights else None,
+    )
+
+
+def _merged(p: MetricProblem, same: list[list[PathTrial]], held: PathRows) -> list[PathTrial]:
+    """Trials of the same path, one a cut, as one trial of all that the cuts held out."""
+    merged = []
+    for trials in same:
+        F = np.concatenate([t.held_out for t in trials])
+        path = _middle_path([t.path for t in trials])
+        merged.append(PathTrial(path, p.loss(F, held.Y, held.weight), F))
+    return merged
 
 
 def _middle_path(paths: list[MetricPath]) -> MetricPath:

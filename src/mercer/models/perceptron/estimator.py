@@ -178,7 +178,7 @@ class Perceptron(ScanEstimator[FeatureScan]):
         first = not self.__sklearn_is_fitted__()
         rows, y = self._checked(X, y, reset=first)
         if first:
-            known = two_or_more(np.unique(y if classes is None else classes))
+            known = two_or_more(np.unique(y if classes is None else classes), streamed=True)
         else:
             known = self.classes_
             check_same_classes(classes, known)

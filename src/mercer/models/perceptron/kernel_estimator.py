@@ -222,7 +222,7 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         rule = rule_of(self)
         rows, y = self._checked(X, y, before)
         if before is None:
-            known = two_or_more(np.unique(y if classes is None else classes))
+            known = two_or_more(np.unique(y if classes is None else classes), streamed=True)
         else:
             known = self.classes_
             check_same_classes(classes, known)

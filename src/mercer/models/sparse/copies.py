@@ -10,6 +10,7 @@ import numpy as np
 from mercer.inputs import Array, Matrix
 
 ALIKE = 1e-9  # two columns whose products with one vector differ by less are compared
+SAME = 1e-13  # what is left of a copy, squared, where products of all rows tell
 
 
 def marking(w: Array) -> Array:
@@ -46,6 +47,24 @@ def twins(
                 break
         else:
             firsts.append((j, at, x))
+    return found
+
+
+def paired_twins(group: Array, G: Array) -> dict[int, int]:
+    """The same by the products G (p, p) of centred columns.
+
+    >>> paired_twins(np.arange(3), np.array([[4.0, 0, -2], [0, 1, 0], [-2, 0, 1]]))
+    {2: 0}
+    """
+    found: dict[int, int] = {}
+    firsts: list[int] = []
+    for j in group.tolist():
+        left = 1 - np.square(G[j, firsts]) / (G[j, j] * G.diagonal()[firsts])
+        same = np.flatnonzero(left <= SAME)
+        if len(same):
+            found[j] = firsts[same[0]]
+        else:
+            firsts.append(j)
     return found
 
 

@@ -70,7 +70,8 @@ class SparseRegressor(RegressorMixin, SparseBase):
     tol : float, default=1e-6
         The duality gap to reach, relative to the loss without features (the variance of y).
     memory_limit : float or str, default=None
-        Of features held in memory, as bytes or "4GB"; by default 1 GB.
+        Of features held in memory, as bytes or "4GB"; by default 1 GB. Up to 4,096 features
+        that take more are made anew some rows at a time.
     random_state : int, RandomState, Generator or None, default=None
         The seed of folds and half-samples; None is a fixed one.
     verbose : bool or int, default=False

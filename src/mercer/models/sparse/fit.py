@@ -22,6 +22,7 @@ from mercer.models.sparse.refit import preferred, refits
 from mercer.models.sparse.solve import Solver, SparsePath, grid, warn_of_gaps
 from mercer.models.sparse.stability import survivals
 from mercer.models.sparse.stored import StoredDictionary
+from mercer.models.sparse.streamed import StreamedFeatures
 from mercer.models.sparse.terms import worded
 from mercer.plans import Plan
 from mercer.store import register
@@ -113,8 +114,8 @@ def fit(s: SparseSettings, p: WeighedRows) -> SparseModel:
     path = replace(path, deviations=X.norms(path.ids) * X.scales(path.ids))
     place = _place(s, path, losses)
     ids, coef, b0 = path.at(place)
-    ridge = None
-    if s.refit and losses is not None and len(ids):
+    ridge, held = None, 8.0 * len(p) * len(ids) <= s.memory
+    if s.refit and losses is not None and len(ids) and held:
         ridge, _ = preferred(folds, place, float(losses.means[place]))
         if ridge is not None:
             coef, b0 = refits(phi.columns(p.rows, ids), p, [ridge])[0]
@@ -131,7 +132,7 @@ def fit(s: SparseSettings, p: WeighedRows) -> SparseModel:
         losses,
         ridge,
         survivals(s, phi, p, alphas[: place + 1], ids),
-        _plan(s, X, solver, path, rounds, losses, phi.frame is not None, ridge),
+        _plan(s, X, solver, path, rounds, losses, phi.frame is not None, _refitted(ridge, held)),
     )
 
 
@@ -150,10 +151,10 @@ def _plan(
     rounds: int,
     losses: FoldLosses | None,
     framed: bool,
-    ridge: float | None,
+    refitted: str,
 ) -> Plan:
     gram = solver.quadratic is not None
-    size = f"{X.n:,} rows of {X.p:,} features" + ", never built" * isinstance(X, Implicit)
+    size = f"{X.n:,} rows of {X.p:,} features" + _held(X)
     why = (
         f"{size}, whose Gram matrix fits; each penalty is solved to rounding by active sets"
         if gram
@@ -163,7 +164,7 @@ def _plan(
     settings |= {"penalties": len(path), "rounds": rounds, "gap": float(path.gaps.max())}
     if losses is not None:
         settings |= {"folds": losses.values.shape[1], "rule": s.rule}
-        settings["refit"] = "no" if ridge is None else f"ridge {ridge:g}"
+        settings["refit"] = refitted
     elif s.alpha is None:
         settings["folds"] = "none: too few rows, so the largest penalty is kept"
     settings |= _repeats(X, solver)
@@ -171,6 +172,19 @@ def _plan(
     against = f"{X.p:,} features" if solver.loss.constant else "its curvature is not fixed"
     other = ("working set", "all products fit") if gram else ("gram", against)
     return Plan("gram" if gram else "working set", why, settings, bytes=held, rejected=(other,))
+
+
+def _held(X: Dictionary) -> str:
+    """How features are read, where they are not in memory."""
+    if isinstance(X, StoredDictionary) and isinstance(X.F, StreamedFeatures):
+        return ", made anew some rows at a time"
+    return ", never built" if isinstance(X, Implicit) else ""
+
+
+def _refitted(ridge: float | None, held: bool) -> str:
+    if not held:
+        return "no: the features kept take more than memory_limit"
+    return "no" if ridge is None else f"ridge {ridge:g}"
 
 
 def scaled(s: SparseSettings, framed: bool) -> str:

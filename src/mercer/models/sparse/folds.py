@@ -15,9 +15,11 @@ from mercer.invariants import Floats, check
 from mercer.models.sparse.maps import SparseMap, dictionary_of
 from mercer.models.sparse.problem import SparseSettings, WeighedRows
 from mercer.models.sparse.solve import Solver, SparsePath
+from mercer.ops.tiles import cuts
 from mercer.stats import row_hashes
 from mercer.store import register
 
+PIECE = 64 << 20  # bytes of features and scores of rows left out, at a time
 USUAL = 5  # folds, and as many as there are rows where these are fewer
 Split: TypeAlias = tuple[Array, Array]  # rows to fit, rows to look at
 
@@ -131,8 +133,13 @@ class FoldModel:
 
     def losses(self) -> Array:
         """Of every penalty at the rows left out, (m,)."""
-        F = self.map.columns(self.left.rows, self.path.ids)
-        return mean_losses(self.left, self.path.scores(F))
+        m, C, k = self.path.coef.shape
+        total = np.zeros(m)
+        for some in cuts(len(self.left), max(256, PIECE // (8 * (k + m * C)))):
+            at = np.arange(some.start, some.stop)
+            F = self.map.columns(self.left.rows[some], self.path.ids)
+            total += self.left.w[some].sum() * mean_losses(self.left[at], self.path.scores(F))
+        return total
 
 
 def mean_losses(p: WeighedRows, f: Array) -> Array:

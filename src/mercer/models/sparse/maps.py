@@ -5,9 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import scipy.sparse as sp
-
 from mercer.inputs import Array, Table
 from mercer.invariants import Is, check
 from mercer.lifts import KitchenSink
@@ -19,6 +16,7 @@ from mercer.models.sparse.frame import UnitFrame
 from mercer.models.sparse.implicit import ProductFeatures, implicit, sweepable
 from mercer.models.sparse.problem import SparseSettings, WeighedRows
 from mercer.models.sparse.stored import MOST_PAIRED, LiftedFeatures, StoredDictionary
+from mercer.models.sparse.streamed import StreamedFeatures, finite
 from mercer.plans import quantity
 from mercer.store import register
 
@@ -91,26 +89,33 @@ def held(s: SparseSettings, features: Features, rows: Table, p: WeighedRows) -> 
     if isinstance(features, ProductFeatures):
         return implicit(features, rows, p.w, s.scale == "unit")
     assert isinstance(features, LiftedFeatures)
-    check_size(s, features, rows)
-    F = features.all(rows)
-    if not np.isfinite(F.data if sp.issparse(F) else F).all():
-        raise ValueError(
-            "the lift gives features that are not finite; scale the columns of X first."
-        )
+    if beyond(s, features, rows):
+        check_streamed(s, features, rows, p)
+        return StoredDictionary(StreamedFeatures(features, rows), p.w, features, s.scale == "unit")
+    F = finite(features.all(rows))
     return StoredDictionary(F, p.w, features, s.scale == "unit", not p.classes)
 
 
-def check_size(s: SparseSettings, features: LiftedFeatures, rows: Table) -> None:
-    """Refuse a dense array that the limit of memory does not hold, before it is made."""
+def beyond(s: SparseSettings, features: LiftedFeatures, rows: Table) -> bool:
+    """Whether features are a dense array that the limit of memory does not hold."""
     if features.phi is None or rows.sparse or rows.items:
+        return False
+    return 8.0 * len(rows) * features.width > s.memory
+
+
+def check_streamed(
+    s: SparseSettings, features: LiftedFeatures, rows: Table, p: WeighedRows
+) -> None:
+    """Refuse what has no Gram matrix that is summed over the rows: classes, and more features than
+    its memory or time allows."""
+    if not p.classes and features.width <= MOST_PAIRED and 8.0 * features.width**2 <= s.memory:
         return
-    size = 8.0 * len(rows) * features.width
-    if size > s.memory:
-        told = f"{features.width:,} features of {len(rows):,} rows take {quantity(size, 'B')}"
-        raise ValueError(
-            f"the lift's {told}, more than memory_limit ({quantity(s.memory, 'B')}); "
-            "raise it, or use a smaller lift, such as Monomials of a lower degree."
-        )
+    size = quantity(8.0 * len(rows) * features.width, "B")
+    told = f"{features.width:,} features of {len(rows):,} rows take {size}"
+    raise ValueError(
+        f"the lift's {told}, more than memory_limit ({quantity(s.memory, 'B')}); "
+        "raise it, or use a smaller lift, such as Monomials of a lower degree."
+    )
 
 
 def again(s: SparseSettings, m: SparseMap, p: WeighedRows) -> Dictionary:

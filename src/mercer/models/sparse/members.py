@@ -9,9 +9,11 @@ import scipy.sparse as sp
 
 from mercer.inputs import Array, Matrix
 from mercer.models.sparse.dictionary import Dictionary
+from mercer.ops.csr import add_pairs
 from mercer.ops.tiles import cuts
 
 PIECE = 4 << 20  # bytes of columns that are multiplied at a time
+MUCH = 2e6  # products of pairs of entries, from which on a loop is worth compiling
 
 
 @dataclass(eq=False)
@@ -118,12 +120,30 @@ class Members:
         """sum_i h_i x_i[since:] x_i', (k - since, k)."""
         A, m = self.matrix, self.means
         if sp.issparse(A):
-            right = A[:, since:].T @ (sp.diags_array(h) @ A)
             s = np.asarray(A.T @ h).ravel()
-            here = np.asarray(right.todense()) - np.outer(s[since:], m) - np.outer(m[since:], s)
+            here = sparse_pairs(A, h, since) - np.outer(s[since:], m) - np.outer(m[since:], s)
             return here + h.sum() * np.outer(m[since:], m)
         G = np.zeros((len(self) - since, len(self)))
         for rows in cuts(self.X.n, max(512, PIECE // (8 * max(1, len(self))))):
             D = A[rows] * h[rows, None]
             G += D[:, since:].T @ A[rows]
         return G
+
+
+def sparse_pairs(A: Matrix, h: Array, since: int) -> Array:
+    """sum_i h_i a_i[since:] a_i' of CSC columns: one loop over the rows where they hold much, else
+    SciPy's product, which needs no compiler.
+
+    >>> sparse_pairs(sp.csc_array(np.array([[1.0, 2.0], [0.0, 3.0]])), np.ones(2), 1)
+    array([[ 2., 13.]])
+    """
+    if A.nnz**2 <= MUCH * A.shape[0]:
+        return np.asarray((A[:, since:].T @ (sp.diags_array(h) @ A)).todense())
+    rows = A.tocsr()
+    rows.sort_indices()
+    out = np.zeros((A.shape[1] - since, A.shape[1]))
+    entries = rows.indptr.astype(np.uint64), rows.indices.astype(np.uint32), rows.data
+    add_pairs(*entries, h, since, out)
+    new = out[:, since:]
+    new += np.tril(new, -1).T
+    return out

@@ -1,4 +1,5 @@
-"""Dictionaries of features that are held in memory: a dense array or CSR, centred implicitly."""
+"""Dictionaries of features that are held in memory, a dense array or CSR, centred implicitly; or are
+read some rows at a time."""
 
 from __future__ import annotations
 
@@ -12,12 +13,19 @@ from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Each, Is, Text, Whole, check
 from mercer.lifts import Lift
 from mercer.models.maps import FittedMap
-from mercer.models.sparse.copies import dense_column, groups, marking, sparse_column, twins
+from mercer.models.sparse.copies import (
+    dense_column,
+    groups,
+    marking,
+    paired_twins,
+    sparse_column,
+    twins,
+)
 from mercer.models.sparse.dictionary import Features, Found
+from mercer.models.sparse.streamed import PIECE, StreamedFeatures, pieces, sums
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
-PIECE = 4 << 20  # bytes of features that are read at a time
 HARDLY = 0.3  # of all values that are not zero, beyond which CSR takes no less memory
 MOST_PAIRED = 4096  # features
 
@@ -84,9 +92,9 @@ class LiftedFeatures:
 
 @dataclass(frozen=True, eq=False)
 class StoredDictionary:
-    """Features F (n, p), dense or CSR, of rows of weights w that sum to 1."""
+    """Features F (n, p), dense, CSR or streamed, of rows of weights w that sum to 1."""
 
-    F: Matrix
+    F: Matrix | StreamedFeatures
     w: Array
     features: Features
     unit: bool  # whether columns are divided by their standard deviations
@@ -164,11 +172,15 @@ class StoredDictionary:
         if len(vary) < 2:
             return {}
         marks = np.abs(self._products(marking(self.w)) / norms)[vary]
+        found: dict[int, int] = {}
+        if isinstance(self.F, StreamedFeatures):  # columns would be made anew for each group
+            for group in groups(vary, marks):
+                found |= paired_twins(group, self.products)
+            return found
         eps = 16 * float(np.finfo(self.F.dtype).eps)
         close = eps * (1 + np.abs(self.raw_means) / norms)
         dense = dense_column(self.F, self.raw_means, norms)
         column = sparse_column(self.csc) if self.sparse else dense
-        found: dict[int, int] = {}
         for group in groups(vary, marks):
             found |= twins(group, column, close)
         return found
@@ -217,18 +229,3 @@ class StoredDictionary:
 
     def names(self, ids: Array) -> list[str]:
         return self.features.names(ids)
-
-
-def sums(F: Matrix, r: Array) -> Array:
-    """F'r, in float64 whatever the precision of F."""
-    if sp.issparse(F) or F.dtype == np.float64:
-        return np.asarray(F.T @ r, np.float64)
-    total = np.zeros(F.shape[1])
-    for rows in pieces(F):
-        total += r[rows] @ F[rows].astype(np.float64)
-    return total
-
-
-def pieces(F: Matrix) -> list[slice]:
-    """Rows of a dense array, few enough that they stay small."""
-    return cuts(F.shape[0], max(256, PIECE // (8 * max(1, F.shape[1]))))

@@ -22,6 +22,8 @@ FLAT = 1e-9  # the least curvature of a row: steps over rows that are certain st
 TOGETHER = 6  # scores that are stepped at once
 MOST_NEW = 1000  # features that come at once
 AIM = 0.3  # of the tolerance, on the members alone
+FALL = 1e-3  # of that, by which an objective falls at least in a step that is worth another
+ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of a product, in units of its factors
 EXTRA = 64  # features that a sweep lists beyond twice those that are not zero
 
 
@@ -91,9 +93,10 @@ class WorkingSet:
     def _beyond(self) -> float:
         """A bound on the products of features that are no members."""
         top = 0.0
-        for f in self.found:
-            others = f.values[~np.isin(f.ids, self.members.ids)]
-            top = max(top, float(np.abs(others).max(initial=0.0)))
+        for c, f in enumerate(self.found):
+            others = ~np.isin(f.ids, self.members.ids)
+            sizes = np.abs(f.values[others]) - self._rounding(f.ids[others])[c]
+            top = max(top, float(sizes.max(initial=0.0)))
             if len(np.union1d(f.ids, self.members.ids)) < self.X.width:
                 top = max(top, f.bound)
         return top
@@ -203,9 +206,16 @@ class WorkingSet:
             self.b0 += step
             self._move(self.f + step)
 
+    def _rounding(self, ids: Array) -> Array:
+        """(C, k) what the products of features with residuals may be off by."""
+        sizes = self.X.norms(ids) + np.abs(self.X.means(ids))
+        return np.multiply.outer(ROUNDING * np.sqrt(self.loss.w @ np.square(self.R)), sizes)
+
     def gap(self, q: Array, l1: float, l2: float, beyond: float = 0.0) -> float:
-        """Of the objective; `beyond` bounds the products of features that are no members."""
-        top = max(float(np.abs(q).max(initial=0.0)), beyond)
+        """Of the objective, up to rounding; `beyond` bounds the products of features that are no
+        members."""
+        own = np.abs(q) - self._rounding(self.members.ids)
+        top = max(float(own.max(initial=0.0)), beyond)
         s = min(1.0, l1 / top) if top > 0 else 1.0
         squares = l2 * float(np.square(self.B).sum()) / 2
         primal = self.value + l1 * float(np.abs(self.B).sum()) + squares
@@ -213,15 +223,16 @@ class WorkingSet:
 
     def _settle(self, l1: float, l2: float, aim: float) -> int:
         """Steps on the members until their own gap is small; how many."""
-        last = np.inf
+        last, least = np.inf, np.inf
         for step in range(STEPS):
             self._level()
             gap = self.gap(self._slopes(l2), l1, l2)
-            if gap <= aim or (gap >= 0.999 * last and step > 8):
+            value = self.value + _penalty(self.B, (l1, l2))
+            if gap <= aim or (gap >= 0.999 * last and step > 8 and value >= least - FALL * aim):
                 return step
             if gap > FRESH * last and not self.loss.constant:
                 self.curves = [None] * len(self.curves)
-            last = gap
+            last, least = gap, min(value, least)
             for i in range(len(self.groups)):
                 self._newton(i, l1, l2)
         return STEPS
