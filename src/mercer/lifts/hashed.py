@@ -142,6 +142,8 @@ class HashedFeatures(Projection):
         return self.names_
 
     def _draw(self, n: int) -> Hashed:
+        if not isinstance(self.signed, bool | np.bool_):
+            raise ValueError(f"signed must be True or False, got {self.signed!r}.")
         if not self.signed and self.s != 1:
             raise ValueError(
                 f"signed=False adds a bias that grows with s, here s={self.s}; use s=1, or SparseProjection."
@@ -250,8 +252,9 @@ class HashedFeatures(Projection):
 
 
 def _checked_crosses(crosses: Any) -> list[tuple[str, ...]]:
-    found = [] if isinstance(crosses, str) else list(crosses)
-    fine = not isinstance(crosses, str) and all(
+    listed = isinstance(crosses, Iterable) and not isinstance(crosses, str)
+    found = list(crosses) if listed else []
+    fine = listed and all(
         isinstance(c, tuple | list)
         and all(isinstance(name, str) for name in c)
         and len(set(c)) == len(c) > 1

@@ -56,6 +56,8 @@ def refuse_ragged(X: Any) -> None:
         raise ValueError("X is a frame without columns (0 feature(s)); give at least one.")
     if isinstance(X, list | tuple) and not X:
         raise ValueError("X has 0 rows (Found array with 0 sample(s)); give at least one.")
+    if isinstance(X, np.ndarray) and X.dtype.kind in "OUT" and X.ndim and len(X):
+        X = X.tolist()  # as NumPy holds what it could not read
     if not isinstance(X, list | tuple) or isinstance(X[0], PLAIN[:-1]):
         return
     for i, row in enumerate(X):
