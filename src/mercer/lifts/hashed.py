@@ -142,8 +142,6 @@ class HashedFeatures(Projection):
         return self.names_
 
     def _draw(self, n: int) -> Hashed:
-        if not isinstance(self.signed, bool | np.bool_):
-            raise ValueError(f"signed must be True or False, got {self.signed!r}.")
         if not self.signed and self.s != 1:
             raise ValueError(
                 f"signed=False adds a bias that grows with s, here s={self.s}; use s=1, or SparseProjection."

@@ -300,6 +300,8 @@ def dimension(n_features: object, eps: float | None, delta: float, n: int) -> in
 def hashed(n_features: object, s: object, signed: object, random_state: Seed) -> Hashed:
     """The matrix of s entries a column, by what users said of it."""
     m = whole(plain(n_features), "n_features", least=1)
+    if not isinstance(signed, bool | np.bool_):
+        raise ValueError(f"signed must be True or False, got {signed!r}.")
     if isinstance(s, str) and s == "auto":
         most = min(
             AUTO_ENTRIES, m if signed else m - 1
