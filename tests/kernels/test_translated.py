@@ -123,13 +123,13 @@ def test_what_is_bounded(k, bounds):
 
 def test_processes_stay_within_the_bounds_of_the_kernel():
     X = np.random.default_rng(0).normal(size=(40, 2))
-    y = np.sin(X[:, 0])
+    y = np.sin(X[:, 0]) + 0.2 * X[:, 1] ** 2 * np.where(np.arange(40) % 2, 1, -1)
     k = RBF(0.1, (0.05, 0.2)) + WhiteKernel(0.1, (0.05, 0.3))
-    with pytest.warns(ConvergenceWarning, match="grows beyond the bounds of bandwidth, noise"):
+    with pytest.warns(ConvergenceWarning, match="grows beyond the bounds of bandwidth"):
         m = GaussianProcessRegressor(k).fit(X, y)
     assert m.kernel_.bandwidth == pytest.approx(0.2)
-    assert m.noise_ == pytest.approx(0.05)
-    m = GaussianProcessRegressor(k, bounds={"bandwidth": (0.01, 50.0), "noise": (1e-9, 1.0)}).fit(
+    assert 0.05 <= m.noise_ <= 0.3
+    m = GaussianProcessRegressor(k, bounds={"bandwidth": (0.01, 50.0), "noise": (1e-4, 1.0)}).fit(
         X, y
     )
     assert m.kernel_.bandwidth > 0.3  # what is said here comes first
