@@ -15,13 +15,7 @@ from mercer.text.named import NamedRows
 from mercer.text.records import NUMBERS, check_names, finite_numbers, numbering, of_records, unfit
 
 SEVERAL = list, tuple, set, frozenset
-PLAIN = (
-    int,
-    float,
-    complex,
-    np.generic,
-    type(None),
-)  # values that NumPy reads, or refuses in a sentence
+PLAIN = int, float, complex, np.generic, type(None)  # NumPy reads them, or says what is wrong
 
 
 def item_rows(X: Any) -> list[Any] | None:
