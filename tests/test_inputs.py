@@ -7,6 +7,8 @@ import scipy.sparse as sp
 
 from mercer.inputs import table
 from mercer.kernels import AllSubsets, Anova, Cauchy, Gaussian, Laplace, Linear, Matern, Polynomial
+from mercer.lifts import HashedFeatures, Monomials, NGrams
+from mercer.models import KernelRidge
 from tests.market import KERNELS, WITH_FUNCTIONS, rows
 
 X = rows(12)
@@ -34,6 +36,30 @@ def test_bad_input_is_named_in_one_sentence(bad, says):
     with pytest.raises(ValueError, match=says) as e:
         Gaussian()(bad)
     assert "\n" not in str(e.value)
+
+
+class LazyFrame:
+    """Rows that are described, as those of polars."""
+
+    columns = property(lambda self: pytest.fail("names were asked for, which may read a file"))
+
+    def collect(self):
+        return pd.DataFrame({"a": [1.0]})
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        Gaussian(),
+        lambda X: KernelRidge().fit(X, [1.0]),
+        Monomials().fit_transform,
+        NGrams().transform,
+        HashedFeatures().fit,
+    ],
+)
+def test_lazy_rows_are_to_be_collected(read):
+    with pytest.raises(ValueError, match=r"is a LazyFrame, .*; give \w+\.collect\(\)"):
+        read(LazyFrame())
 
 
 def test_the_second_argument_is_named_too():

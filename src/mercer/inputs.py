@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.invariants import Each, Said, Samples, Text
-from mercer.listed import column_of, is_numbers, listed
+from mercer.listed import column_of, is_numbers, listed, refuse_lazy
 from mercer.store import register
 
 Array: TypeAlias = NDArray[Any]
@@ -302,6 +302,7 @@ def _ascending(indptr: Array, indices: Array) -> bool:
 
 def _frame(X: Any, name: str = "X") -> Any:
     """Any dataframe that narwhals knows, whose columns are numbers; None of anything else."""
+    refuse_lazy(X, name)
     if not (hasattr(X, "columns") or hasattr(X, "__narwhals_dataframe__")):
         return None
     import narwhals.stable.v2 as nw

@@ -20,6 +20,14 @@ def _is_items(X: Any) -> bool:
     return not isinstance(head, int | float | np.number) and not is_numbers(head)
 
 
+def refuse_lazy(X: Any, name: str = "X") -> None:
+    """Say that rows which are only described, as by polars' LazyFrame, must be collected first."""
+    if callable(getattr(type(X), "collect", None)):
+        raise ValueError(
+            f"{name} is a {type(X).__name__}, whose rows are not read yet; give {name}.collect()."
+        )
+
+
 def listed(X: Any) -> list[Any] | None:
     """The items of a list, of an array, or of a column of Arrow, pandas or polars; the rows of a
     frame with columns of strings as records; None where X is none of these.
@@ -27,6 +35,7 @@ def listed(X: Any) -> list[Any] | None:
     >>> listed(np.array(["a", "b"])), listed(np.eye(2))
     (['a', 'b'], None)
     """
+    refuse_lazy(X)
     if hasattr(X, "columns"):
         return _records(X)
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1 and X.dtype.kind in "US":

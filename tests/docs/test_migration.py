@@ -150,6 +150,37 @@ def test_every_twin_has_a_section():
     assert twice.items() <= there.items()
 
 
+ANSWERS = (
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "predict_interval",
+    "score",
+    "transform",
+    "inverse_transform",
+    "partial_fit",
+    "merge",
+)
+OWN = re.compile(r"^\| `(mercer\S*)` \| .+ \| (.+) \|$", re.MULTILINE)
+
+
+def public_estimators():
+    """By the shortest path."""
+    found = {f"{m.__name__}.{n}": getattr(m, n) for m in (lifts, mercer) for n in m.__all__}
+    found = {p: c for p, c in found.items() if inspect.isclass(c) and hasattr(c, "fit")}
+    shortest = {c: p for p, c in found.items() if c is not lifts.Lift}  # an abstract one
+    return {p: c for c, p in shortest.items()}
+
+
+def test_every_estimator_stands_in_the_table_with_all_that_it_answers():
+    told = dict(OWN.findall(PAGE.read_text(encoding="utf-8")))
+    there = {
+        path: ", ".join(f"`{name}()`" for name in ANSWERS if hasattr(cls, name))
+        for path, cls in public_estimators().items()
+    }
+    assert told == there
+
+
 def test_the_tables_can_fail():
     theirs, ours, cells, _ = next(s for s in SECTIONS if s[0].endswith(".SVC"))
     without = {name: cell for name, cell in cells.items() if name not in ("C", "predict()")}

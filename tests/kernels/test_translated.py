@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import kernels as sk
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -16,6 +17,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
+from mercer import GaussianProcessClassifier, GaussianProcessRegressor
 from mercer.kernels import Gaussian, Linear
 from mercer.kernels.defaults import resolve
 from mercer.kernels.translated import is_process_kernel, translated
@@ -65,7 +67,7 @@ def test_values_are_the_same(k):
         np.testing.assert_allclose(ours.diag(X), k.diag(X), rtol=1e-12)
     t = translated(k)
     assert t.fixed == []
-    assert len(t.flags) == len(t.kernel.parameters())
+    assert len(t.holds) == len(t.kernel.parameters())
 
 
 def test_a_period_of_one_column():
@@ -97,6 +99,43 @@ def test_histograms():
 def test_what_is_fixed(k, fixed):
     fixed = ["terms__1__bandwidth", "terms__3__factor"] if fixed is None else fixed
     assert translated(k).fixed == fixed
+
+
+@pytest.mark.parametrize(
+    ("k", "bounds"),
+    [
+        (RBF(), {}),
+        (RBF(2.0, (1, 3)), {"bandwidth": (1.0, 3.0)}),
+        (RBF(ARD, (1, 3)), {f"bandwidth__{j}": (1.0, 3.0) for j in range(3)}),
+        (RBF((1, 2), [(1e-5, 1e5), (2, 3)]), {"bandwidth__1": (2.0, 3.0)}),
+        (ConstantKernel(2.0, (1, 9)) * Matern(1.0, "fixed"), {"factor": (1.0, 9.0)}),
+        (DotProduct(2.0, (1, 3)) + RBF(), {"terms__1__factor": (1.0, 9.0)}),
+        (RationalQuadratic(alpha_bounds=(1, 2)), {"mixture": (1.0, 2.0)}),
+        (ExpSineSquared(periodicity_bounds=(1, 2)), {"period": (1.0, 2.0)}),
+        (RBF() + WhiteKernel(0.1, (0.01, 1)), {"noise": (0.01, 1.0)}),
+        (RBF() + WhiteKernel(0.1, (0.01, 1)) + WhiteKernel(), {}),
+        (ConstantKernel(2.0) * (RBF() + WhiteKernel(0.1, (0.01, 1))), {}),
+    ],
+)
+def test_what_is_bounded(k, bounds):
+    assert translated(k).bounds == bounds
+
+
+def test_processes_stay_within_the_bounds_of_the_kernel():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = np.sin(X[:, 0]) + 0.2 * X[:, 1] ** 2 * np.where(np.arange(40) % 2, 1, -1)
+    k = RBF(0.1, (0.05, 0.2)) + WhiteKernel(0.1, (0.05, 0.3))
+    with pytest.warns(ConvergenceWarning, match="grows beyond the bounds of bandwidth"):
+        m = GaussianProcessRegressor(k).fit(X, y)
+    assert m.kernel_.bandwidth == pytest.approx(0.2)
+    assert 0.05 <= m.noise_ <= 0.3
+    m = GaussianProcessRegressor(k, bounds={"bandwidth": (0.01, 50.0), "noise": (1e-4, 1.0)}).fit(
+        X, y
+    )
+    assert m.kernel_.bandwidth > 0.3  # what is said here comes first
+    with pytest.warns(ConvergenceWarning, match="bounds of bandwidth"):
+        c = GaussianProcessClassifier(RBF(0.1, (0.05, 0.2))).fit(X, y > 0)
+    assert c.kernel_.bandwidth == pytest.approx(0.2)
 
 
 def test_noise():

@@ -107,6 +107,15 @@ def test_fit_on_huge_rows(phi):
     assert np.isfinite(phi.fit_transform([[1e308, -1e308], [1e308, 1e308], [1e308, 0.0]])).all()
 
 
+def test_taylor_by_the_name_of_the_kernel():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    named = Taylor("rbf", degree=5, gamma=0.3).fit(X)
+    assert named.kernel_ == Gaussian.of(gamma=0.3)
+    assert Taylor(gamma="auto").fit(X).kernel_ == Gaussian.of(gamma=0.5)
+    with pytest.raises(ValueError, match="gamma is of kernels given by name"):
+        Taylor(Gaussian(), gamma=0.3).fit(X)
+
+
 def test_taylor_names_and_refusals():
     frame = pd.DataFrame({"age": [0.1, 0.2], "income": [0.3, 0.4]})
     assert Taylor(Gaussian(), 2).fit(frame).get_feature_names_out().tolist() == [

@@ -301,6 +301,8 @@ def test_frames_of_numbers_are_crossed_by_name():
     ("crosses", "sentence"),
     [
         ("ab", "crosses must be tuples"),
+        (None, "crosses must be tuples"),
+        (5, "crosses must be tuples"),
         (["ab"], "crosses must be tuples"),
         ([("a",)], "crosses must be tuples"),
         ([("a", "a")], "crosses must be tuples"),

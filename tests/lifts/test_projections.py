@@ -151,6 +151,8 @@ def test_theorem_1_holds():
         ),
         (SparseProjection(4, s=4, signed=False), "signed=False needs n_features > s"),
         (HashedFeatures(8, s=2, signed=False), "signed=False adds a bias"),
+        (HashedFeatures(8, signed="no"), "signed must be True or False"),
+        (SparseProjection(8, signed=None), "signed must be True or False"),
         (GaussianProjection(8, eps=0.1), "give one of them"),
         (GaussianProjection(0), "n_features"),
     ],

@@ -116,7 +116,7 @@ def test_missing_values_are_refused_by_default():
     with pytest.raises(ValueError, match="infinity"):
         Splines(handle_missing="zeros").fit([[np.inf], [1.0]])
     with pytest.raises(ValueError, match='handle_missing must be "error"'):
-        Splines(handle_missing="mean").fit([[1.0]])
+        Splines(handle_missing="mean").fit(X)  # before its missing values are refused
     assert get_tags(Splines(handle_missing="zeros")).input_tags.allow_nan
     assert not get_tags(Splines()).input_tags.allow_nan
 

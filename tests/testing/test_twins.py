@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.kernel_ridge import KernelRidge as PeerRidge
 
 from mercer.kernels import Gaussian
 from mercer.lifts import Monomials, RandomFourier
@@ -37,6 +38,15 @@ class Silent(KernelRidge):
         super().fit(X, y, sample_weight)
 
 
+class Broad(PeerRidge):
+    """Takes CSR rows, as it always did; it says so from 1.6.1 on."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
 class Lame(KernelRidge):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -59,7 +69,10 @@ RIDGE, PRODUCTS, SVM = (TWINS[name] for name in ("KernelRidge", "PolynomialFeatu
         (replace(RIDGE, without={"predict": "no"}), "predict is said to be missing, and is"),
         (replace(RIDGE, without={"fly": "no"}), r"there in theirs: \['fly'\]"),
         (replace(PRODUCTS, ours=Monomials(3)), "transform has the shape"),
-        (replace(RIDGE, ours=Lame(**SAME)), "ours takes CSR rows"),
+        (
+            replace(RIDGE, theirs=Broad(alpha=0.1, kernel="rbf", gamma=0.5), ours=Lame(**SAME)),
+            "ours takes CSR rows",
+        ),
         (replace(PRODUCTS, renamed={}), "ours has n_output_features_"),
         (replace(SVM, without={}), "ours has fit_status_"),
         (replace(SVM, ours=KernelSVR(Gaussian(1.0), epsilon=0.3)), "is that of theirs|shape"),

@@ -28,6 +28,16 @@ SHAPES = {
     "arrow binary": lambda t: pa.array([x.encode() for x in t], pa.binary()),
     "arrow large binary": lambda t: pa.array([x.encode() for x in t], pa.large_binary()),
     "arrow dictionary": lambda t: pa.array(t).dictionary_encode(),
+    "arrow binary view": lambda t: pa.array([x.encode() for x in t], pa.binary_view()),
+    "arrow dictionary of views": lambda t: pa.DictionaryArray.from_arrays(
+        pa.array(range(len(t)), pa.uint8()), pa.array(t, pa.string_view())
+    ),
+    "arrow sliced dictionary of views": lambda t: pa.DictionaryArray.from_arrays(
+        pa.array(range(len(t) + 1), pa.uint32()), pa.array(["a", *t], pa.string_view())
+    ).slice(1),
+    "arrow runs": lambda t: pa.RunEndEncodedArray.from_arrays(
+        pa.array(range(1, len(t) + 1), pa.int32()), pa.array(t, pa.string())
+    ),
     "arrow chunked": lambda t: pa.chunked_array([t[:2], [], t[2:]], pa.string()),
     "arrow chunked dictionary": lambda t: pa.chunked_array(
         [pa.array(t[:2]).dictionary_encode(), pa.array(t[2:]).dictionary_encode()]
@@ -129,6 +139,11 @@ def test_what_is_no_text_is_refused_with_its_row(bad, shape):
         pa.chunked_array([["a"], ["b", None]]),
         pa.array(["a", "b", None]).dictionary_encode(),
         pa.DictionaryArray.from_arrays(pa.array([0, 0, 1]), pa.array(["a", None])),
+        pa.DictionaryArray.from_arrays(
+            pa.array([0, 0, 1]), pa.array(["a", None], pa.string_view())
+        ),
+        pa.DictionaryArray.from_arrays(pa.array([0, 0, None]), pa.array(["a"], pa.string_view())),
+        pa.RunEndEncodedArray.from_arrays(pa.array([2, 3]), pa.array(["a", None])),
         pd.Series(["a", "b", None]),
         pd.Series(["a", "b", None], dtype="string"),
         np.array(["a", "b", None], np.dtypes.StringDType(na_object=None)),

@@ -7,6 +7,7 @@ import math
 from functools import reduce
 from itertools import pairwise
 from operator import mul
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from mercer.inputs import Array, Matrix
 from mercer.invariants import Floats, Ints
 from mercer.kernels import Exp, Gaussian, Kernel, Linear, Scale
 from mercer.kernels.base import positives, whole
-from mercer.kernels.defaults import resolve
+from mercer.kernels.defaults import kernel_of, resolve
+from mercer.kernels.named import Gamma
 from mercer.kernels.params import plain
 from mercer.lifts.base import Lift, by_rows
 from mercer.lifts.polynomial import Products
@@ -42,11 +44,13 @@ class Taylor(Products):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
+    kernel : Kernel or "rbf", default=None
         A `Gaussian` (one bandwidth, or one a column), `exp(Linear())`, `exp(c * Linear())`, or
-        None: a Gaussian scaled to the data.
+        None and "rbf": a Gaussian scaled to the data.
     degree : int, default=4
         The highest degree p.
+    gamma : float or {"scale", "auto"}, default=None
+        Of "rbf", exp(-gamma |x - z|^2).
 
     Attributes
     ----------
@@ -62,18 +66,23 @@ class Taylor(Products):
     """
 
     centre_: Array | None = None  # as in files of before there was one
+    gamma: Gamma = None  # likewise
 
     must = dict(
         centre_=Floats("n_features_in_") | None,
         scale_=Floats("n_features_in_") | Floats("n_features_in_", "n_features_in_"),
     )
 
-    def __init__(self, kernel: Kernel | None = None, degree: int = 4) -> None:
+    def __init__(
+        self, kernel: Kernel | str | None = None, degree: int = 4, gamma: Gamma = None
+    ) -> None:
         self.kernel = kernel
         self.degree = degree
+        self.gamma = gamma
 
     def _learn(self, X: Matrix) -> None:
-        self.kernel_ = resolve(self.kernel, X)
+        named = SimpleNamespace(kernel=self.kernel, gamma=self.gamma)  # the degree is of the map
+        self.kernel_ = resolve(kernel_of(named), X)
         self._scale(X.shape[1])
         self.centre_ = _mean(X) if self.damped_ and not sp.issparse(X) else None
         program = plan(X.shape[1], whole(plain(self.degree), "degree"))

@@ -250,8 +250,9 @@ class HashedFeatures(Projection):
 
 
 def _checked_crosses(crosses: Any) -> list[tuple[str, ...]]:
-    found = [] if isinstance(crosses, str) else list(crosses)
-    fine = not isinstance(crosses, str) and all(
+    listed = isinstance(crosses, Iterable) and not isinstance(crosses, str)
+    found = list(crosses) if listed else []
+    fine = listed and all(
         isinstance(c, tuple | list)
         and all(isinstance(name, str) for name in c)
         and len(set(c)) == len(c) > 1

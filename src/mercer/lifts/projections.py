@@ -280,9 +280,8 @@ class SparseProjection(Projection):
         return self.finish(np.ascontiguousarray(B.toarray().T)).T if self._debiased else B
 
     def _inner(self, X: Matrix, w: Array) -> Array:
-        w = (
-            _centred(w.copy(), self.projection_.s) if self._debiased else w
-        )  # (Ax - mean, w) = (Ax, w - mean)
+        if self._debiased:
+            w = _centred(w.copy(), self.projection_.s)  # (Ax - mean, w) = (Ax, w - mean)
         return self.projection_.inner(X, w) if sp.issparse(X) else super()._inner(X, w)
 
 
@@ -300,10 +299,11 @@ def dimension(n_features: object, eps: float | None, delta: float, n: int) -> in
 def hashed(n_features: object, s: object, signed: object, random_state: Seed) -> Hashed:
     """The matrix of s entries a column, by what users said of it."""
     m = whole(plain(n_features), "n_features", least=1)
+    if not isinstance(signed, bool | np.bool_):
+        raise ValueError(f"signed must be True or False, got {signed!r}.")
     if isinstance(s, str) and s == "auto":
-        most = min(
-            AUTO_ENTRIES, m if signed else m - 1
-        )  # without signs a column that fills all rows is the bias alone
+        # without signs a column that fills all rows is the bias alone
+        most = min(AUTO_ENTRIES, m if signed else m - 1)
         entries = max((t for t in range(1, most + 1) if m % t == 0), default=1)
     else:
         entries = whole(plain(s), "s", least=1)

@@ -93,16 +93,12 @@ class Splines(Lift):
         )
 
     def _learn(self, X: Array) -> None:
-        if self.handle_missing not in MISSING:
-            raise ValueError(
-                f'handle_missing must be "error", "zeros" or "indicator", got {self.handle_missing!r}.'
-            )
         knots, degree = self._knots(X), whole(plain(self.degree), "degree")
         options = {"extrapolation": self.extrapolation, "include_bias": self.include_bias}
         self.splines_ = SplineTransformer(degree=degree, knots=knots, **options).fit(
             knots
         )  # the knots alone decide
-        self.missing_ = self.handle_missing
+        self.missing_ = _checked_missing(self.handle_missing)
         self.n_features_out_ = int(self.splines_.n_features_out_) + self._indicators
         self.kernel_ = Linear().warped(self._map)
 
@@ -159,12 +155,18 @@ class Splines(Lift):
 
     @property
     def _finite(self) -> bool | str:
-        return "allow-nan" if self.handle_missing in MISSING[1:] else True
+        return "allow-nan" if _checked_missing(self.handle_missing) in MISSING[1:] else True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.handle_missing in MISSING[1:]
         return tags
+
+
+def _checked_missing(given: Any) -> str:
+    if given not in MISSING:
+        raise ValueError(f'handle_missing must be "error", "zeros" or "indicator", got {given!r}.')
+    return str(given)
 
 
 def _distinct(knots: Array) -> Array:

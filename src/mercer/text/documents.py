@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.listed import refuse_lazy
 
 BATCH_BYTES = 1 << 24  # of text from a generator at a time
 BATCH_ROWS = 1 << 10  # items taken from an array at a time
@@ -106,6 +107,7 @@ def look(texts: Any, name: str = "documents") -> None:
         raise ValueError(
             f"{name} must be a list of texts, but is one {type(texts).__name__}; give [text]."
         )
+    refuse_lazy(texts, name)
     if hasattr(texts, "columns") or len(getattr(texts, "shape", (0,))) != 1:
         raise ValueError(
             f"{name} must be one column of texts, but is {type(texts).__name__} of shape {getattr(texts, 'shape', None)}; "
@@ -150,13 +152,10 @@ def _buffers(chunk: Any, row: int, name: str) -> tuple[Array, Array]:
 
     if not len(chunk):
         return np.frombuffer(b"", np.uint8), np.zeros(1, np.int64)
-    if pa.types.is_dictionary(chunk.type):
-        chunk = chunk.dictionary_decode()  # a level may be missing too
+    chunk = _plain(chunk)
     if chunk.null_count:
         bad = row + int(np.flatnonzero(np.asarray(chunk.is_null()))[0])
         raise ValueError(_said(name, bad, "missing"))
-    if pa.types.is_string_view(chunk.type):
-        chunk = chunk.cast(pa.large_string())
     small = pa.types.is_string(chunk.type) or pa.types.is_binary(chunk.type)
     if not small and not (
         pa.types.is_large_string(chunk.type) or pa.types.is_large_binary(chunk.type)
@@ -166,6 +165,29 @@ def _buffers(chunk: Any, row: int, name: str) -> tuple[Array, Array]:
     places = np.frombuffer(offsets, np.int32 if small else np.int64)
     text = np.frombuffer(b"" if data is None else data, np.uint8)
     return text, places[chunk.offset : chunk.offset + len(chunk) + 1].astype(np.int64)
+
+
+def _plain(chunk: Any) -> Any:
+    """A chunk with one text for every row: dictionaries and runs are written out, in which a text
+    may be missing too, and views are side by side."""
+    import pyarrow as pa
+    from pyarrow.compute import run_end_decode
+
+    if pa.types.is_run_end_encoded(chunk.type):
+        chunk = run_end_decode(chunk)
+    if pa.types.is_dictionary(chunk.type):
+        levels = _side_by_side(chunk.dictionary)
+        chunk = pa.DictionaryArray.from_arrays(chunk.indices, levels).dictionary_decode()
+    return _side_by_side(chunk)
+
+
+def _side_by_side(chunk: Any) -> Any:
+    """Text that lies side by side, where it is a view."""
+    import pyarrow as pa
+
+    if pa.types.is_string_view(chunk.type):
+        return chunk.cast(pa.large_string())
+    return chunk.cast(pa.large_binary()) if pa.types.is_binary_view(chunk.type) else chunk
 
 
 def _items(texts: Any) -> Iterator[list[Any]]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.listed import refuse_lazy
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import settle_allocator
 from mercer.text.named import NamedRows
@@ -25,6 +26,7 @@ class ColumnEntries(NamedTuple):
 
 def frame_of(X: Any) -> Any:
     """X as a frame of narwhals, or None where it is none."""
+    refuse_lazy(X)
     if not (hasattr(X, "columns") or hasattr(X, "__narwhals_dataframe__")):
         return None
     import narwhals.stable.v2 as nw

@@ -15,13 +15,7 @@ from mercer.text.named import NamedRows
 from mercer.text.records import NUMBERS, check_names, finite_numbers, numbering, of_records, unfit
 
 SEVERAL = list, tuple, set, frozenset
-PLAIN = (
-    int,
-    float,
-    complex,
-    np.generic,
-    type(None),
-)  # values that NumPy reads, or refuses in a sentence
+PLAIN = int, float, complex, np.generic, type(None)  # NumPy reads them, or says what is wrong
 
 
 def item_rows(X: Any) -> list[Any] | None:
@@ -56,6 +50,8 @@ def refuse_ragged(X: Any) -> None:
         raise ValueError("X is a frame without columns (0 feature(s)); give at least one.")
     if isinstance(X, list | tuple) and not X:
         raise ValueError("X has 0 rows (Found array with 0 sample(s)); give at least one.")
+    if isinstance(X, np.ndarray) and _holds_no_numbers(X):
+        X = X.tolist()
     if not isinstance(X, list | tuple) or isinstance(X[0], PLAIN[:-1]):
         return
     for i, row in enumerate(X):
@@ -68,6 +64,13 @@ def refuse_ragged(X: Any) -> None:
             raise ValueError(
                 f"X must be rows of numbers or of names, but row {i} {told}; {remedy}."
             )
+
+
+def _holds_no_numbers(X: Array) -> bool:
+    """Whether an array holds strings, or is of rows that NumPy could not make a table of."""
+    if X.dtype.kind != "O" or X.ndim == 0 or not len(X):
+        return X.dtype.kind in "UT" and X.ndim > 0
+    return X.ndim == 1 or any(isinstance(v, str) for v in X.flat)
 
 
 def of_items(rows: Sequence[Any]) -> NamedRows:

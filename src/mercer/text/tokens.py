@@ -61,7 +61,10 @@ def tokens(part: Part, unit: str, lowercase: bool) -> Tokens:
     how = _which(unit, lowercase)
     docs = np.empty(len(offsets), np.int32)
     starts = np.empty((size + len(kind)) // (1 + int(how[2])) + 2, np.int32)
-    normal.runs(text, offsets, kind, table, how, out, starts, docs)
+    if plain:
+        normal.plain_runs(text, offsets, how, out, starts, docs)
+    else:
+        normal.runs(text, offsets, kind, table, how, out, starts, docs)
     return _ended(out, starts[: docs[-1] + 1], docs)
 
 

@@ -104,6 +104,8 @@ def test_draws_have_their_moments(of, posterior):
     np.testing.assert_allclose(np.cov(S), cov, atol=0.04)
     before = GP(Gaussian(0.7), 0.2).sample_y(Z, 20_000, posterior=False, of="f")
     np.testing.assert_allclose(np.cov(before), Gaussian(0.7)(Z), atol=0.04)
+    again = GP(Gaussian(0.7), 0.2).sample_y(Z, 20_000, of="f")
+    np.testing.assert_array_equal(again, before)  # there is no posterior yet
 
 
 @pytest.mark.parametrize("via", ["exact", "iterative"])

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
-from mercer import KernelSVC
+from mercer import KernelSVC, KernelSVR
 from mercer.kernels import Gaussian, Linear
 
 
@@ -99,3 +99,35 @@ def test_ways_without_a_hard_margin():
     for wrong in (-np.inf, np.nan, 0.0):
         with pytest.raises(ValueError, match="C must be a number > 0"):
             KernelSVC(C=wrong).fit(X, y)
+
+
+def waves(n, noise=0.0, offset=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 6, size=(n, 1))
+    return X, np.sin(X[:, 0]) + noise * rng.normal(size=n) + offset
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+def test_no_row_is_outside_the_tube(offset, scale):
+    X, y = waves(60, 0.05, offset)
+    m = KernelSVR(Gaussian(0.7), C=np.inf, epsilon=0.1 * scale, tol=1e-5).fit(X, scale * y)
+    assert np.abs(scale * y - m.predict(X)).max() <= 0.101 * scale
+    theirs = SVR(gamma=0.5 / 0.7**2, C=1e6, epsilon=0.1, tol=1e-8).fit(X, y - offset)
+    np.testing.assert_allclose(m.predict(X) / scale - offset, theirs.predict(X), atol=2e-3)
+
+
+def test_weights_of_rows_change_no_hard_tube():
+    X, y = waves(40)
+    w = np.random.default_rng(0).uniform(0.5, 2.0, 40)
+    plain = KernelSVR(Gaussian(0.7), C=np.inf).fit(X, y)
+    np.testing.assert_array_equal(
+        KernelSVR(Gaussian(0.7), C=np.inf).fit(X, y, sample_weight=w).dual_coef_, plain.dual_coef_
+    )
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_tube_that_no_function_stays_in_is_refused():
+    X, y = waves(40)
+    with pytest.raises(ValueError, match=r"all rows are within epsilon=0.1 of, and \d+ of 80 stay"):
+        KernelSVR(Linear(), C=np.inf).fit(np.r_[X, X], np.r_[y, y + 1.0])

@@ -25,7 +25,7 @@ from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of
 from mercer.models.gp.hyperparameters import HyperparameterSpec
 from mercer.models.gp.laplace import laplace_likelihood
 from mercer.models.gp.laplace_posterior import LaplaceFeatures, LaplacePosterior, OneVersusRest
-from mercer.models.gp.problem import check_count, held
+from mercer.models.gp.problem import bounded, check_count, held
 from mercer.models.gp.search import FittedHyperparameters, learn
 from mercer.models.gp.starts import starts
 from mercer.models.maps import FittedMap, asked, landmarks_of_items
@@ -64,7 +64,7 @@ class LaplaceSettings:
         spec = HyperparameterSpec(
             (held(kernel) or ()) if m.fixed is None else m.fixed,
             m.tied or (),
-            m.bounds,
+            bounded(kernel, m.bounds),
             m.priors,
         )
         if "noise" in spec.named():

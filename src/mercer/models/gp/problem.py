@@ -4,6 +4,7 @@ settings and shapes lead to."""
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -60,10 +61,12 @@ class ProcessSettings:
             checked_mean(m.prior_mean),
             checked_flag(m.restore_variance, "restore_variance"),
         )
-        kernel, noise = noise_of(kernel_of(m), noise)
+        given = kernel_of(m)
+        kernel, noise = noise_of(given, noise)
         way, method = way_of(m.via, kernel, m.lift)
         fixed = held(kernel) if m.fixed is None else m.fixed
-        spec = spec_of(fixed, m.tied, m.bounds, m.priors, free=noise is None or kernel is None)
+        free, bounds = noise is None or kernel is None, bounded(given, m.bounds)
+        spec = spec_of(fixed, m.tied, bounds, m.priors, free=free)
         restarts, rows = (
             check_count(m.n_restarts, "n_restarts", least=0),
             checked_learn_rows(m.learn_rows),
@@ -243,6 +246,13 @@ def held(kernel: KernelSetting) -> list[str] | None:
     """What a kernel of scikit-learn's processes holds: what it fixes, and the scale, as it has its
     amplitudes in itself; None of others."""
     return [*kernel.fixed, "scale"] if isinstance(kernel, Translation) else None
+
+
+def bounded(kernel: KernelSetting, bounds: Any) -> Any:
+    """The bounds of a kernel of scikit-learn's processes, and what is said here, which comes first."""
+    if not isinstance(kernel, Translation) or not (bounds is None or isinstance(bounds, Mapping)):
+        return bounds
+    return {**kernel.bounds, **(bounds or {})} or None
 
 
 def noise_of(

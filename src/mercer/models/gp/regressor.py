@@ -370,16 +370,16 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
     ) -> Array:
         """Draws of y (or f, with of="f") at the rows of X, (n, n_samples) or (n, q, n_samples).
 
-        Of the posterior, or of the prior.
+        Of the posterior, or of the prior with posterior=False.
 
-        The prior can be asked before `fit`, with the kernel as given, the scale 1, noise still
+        Before `fit` there is the prior alone, with the kernel as given, the scale 1, noise still
         to be learnt none, and over features with the map of these rows.
         """
         count, rng = (
             check_count(n_samples, "n_samples"),
             np.random.default_rng(seed_of(random_state)),
         )
-        if posterior or self.__sklearn_is_fitted__():
+        if self.__sklearn_is_fitted__():
             p, noise, rows = self._posterior(), self._noise(of), self._asked(X)
             out = p.sample(rows, count, rng, noise=noise, posterior=posterior)
         else:

@@ -18,10 +18,8 @@ from mercer.models.svm.blocks import padded
 from mercer.models.svm.problem import DualProblem, DualSolution
 from mercer.models.svm.solver import solve_one_block
 
-CHECK, PATIENCE = (
-    10,
-    60,
-)  # sweeps between two looks at the duality gap, and before multipliers take over
+CHECK = 10  # sweeps between two looks at the duality gap
+PATIENCE = 60  # sweeps before multipliers take over
 SQUARE = 1024  # sparse rows whose n x n products are taken where sweeps do not close the gap
 SLOW = 0.95  # a look that leaves more of the gap than this asks for the other way
 LONG = 50  # rounds of a smooth problem after which the next is no sharper
@@ -62,25 +60,18 @@ class CoordinateDual(ABC):
     def solve(self, tol: float, most: int) -> MinimumWithGap:
         """Sweeps while they close the gap, else one block of few sparse rows or the method of
         multipliers (for few rows after 60 sweeps), until neither helps."""
-        few = self.rows.n <= (
-            MANY if isinstance(self.rows, SparseRows) else len(self.rows.sample())
-        )
+        few = self._are_few()
         rounds, passes, stale, best, sweeping = 0, 4, 0, self._look(), True
         while best[-1] > tol and rounds < most and stale < STALE:
             a, b = self.a.copy(), self.b
-            took = (
-                self._sweeps(
-                    min(CHECK // 2 if rounds < CHECK and self.sparse else CHECK, most - rounds)
-                )
-                if sweeping
-                else self._otherwise(min(tol, 1e-5), most - rounds)
-            )
+            if sweeping:
+                steps = CHECK // 2 if rounds < CHECK and self.sparse else CHECK
+                took = self._sweeps(min(steps, most - rounds))
+            else:
+                took = self._otherwise(min(tol, 1e-5), most - rounds)
             found, before = self._look(), best[-1]
-            rounds, passes, best = (
-                rounds + took,
-                passes + took + 3,
-                min(best, found, key=lambda v: v[-1]),
-            )
+            best = min(best, found, key=lambda v: v[-1])
+            rounds, passes = rounds + took, passes + took + 3
             LOG.info("%d rounds over features: relative gap %.1e", rounds, best[-1])
             if not (few or sweeping or found is best):
                 self.a, self.b = a, b  # worse than what the sweeps had
@@ -101,6 +92,11 @@ class CoordinateDual(ABC):
             gap > tol and stale >= STALE,
             np.append(self.a, self.b),
         )
+
+    def _are_few(self) -> bool:
+        """Whether rows are few enough for another way to be cheap."""
+        rows = self.rows
+        return rows.n <= (MANY if isinstance(rows, SparseRows) else len(rows.sample()))
 
     def _otherwise(self, tol: float, most: int) -> int:
         """All pairs of few sparse rows, once; else multipliers."""

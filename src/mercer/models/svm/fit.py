@@ -24,6 +24,7 @@ from mercer.models.svm.forecast import Forecast, columns_of, forecast, samples
 from mercer.models.svm.machine import DualMachine, FeatureMachine, Machine, WarmStart, chosen_C
 from mercer.models.svm.multiclass import BinaryRule, HingeSettings, OneVsOne, by_class, one_vs_rest
 from mercer.models.svm.plan import (
+    PRICES,
     ClassifierSettings,
     LabelledRows,
     choose,
@@ -35,7 +36,6 @@ from mercer.operators.products import dense_bytes, stays_sparse
 from mercer.plans import Plan
 
 CHOOSING = 1e-3  # the relative gap at which models of folds are good enough to compare penalties
-PRICES = (1e4, 1e8)  # of slack, in 1/k(x, x), that stand for an infinite one
 REMEDIES = (
     "lower C",
     "centre and scale the columns of X, or lower C",

@@ -108,6 +108,9 @@ class ClassifierSettings:
         return self.precomputed or (isinstance(self.kernel, Kernel) and self.kernel.takes_items)
 
 
+PRICES = (1e4, 1e8)  # of slack, in 1/k(x, x), that stand for an infinite one
+
+
 def slack_price(C: object) -> float:
     """C, a number > 0 or infinity.
 

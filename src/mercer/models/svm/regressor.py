@@ -31,7 +31,7 @@ from mercer.models.settings import (
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.dual import intercept_of, operator_of, summary_of, support_of, warn_if_open
 from mercer.models.svm.machine import DualMachine, FeatureMachine
-from mercer.models.svm.plan import EXACT_ONLY, with_positive_weight
+from mercer.models.svm.plan import EXACT_ONLY, PRICES, slack_price, with_positive_weight
 from mercer.models.svm.problem import DualProblem
 from mercer.models.svm.solver import solve
 from mercer.models.svm.tube import TubeSettings, over_sparse_rows
@@ -56,7 +56,8 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         the columns, "linear": x'z, "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d
         columns; other names, functions and kernels of scikit-learn as in `KernelRidge`.
     C : float, default=1.0
-        The weight of the losses, > 0.
+        The weight of the losses, > 0; `np.inf` lets no row lie outside the tube, and refuses rows
+        of which the kernel has no such function. All rows of positive weight then count alike.
     epsilon : float, default=0.1
         The width of the tube without loss, >= 0.
     via : {"auto", "exact"}, default="auto"
@@ -160,17 +161,21 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
             positive(self.tol, "tol"),
             whole(self.max_iter, "max_iter"),
         )
-        C = positive(self.C, "C")
+        C = slack_price(self.C)
         every, y = self._rows_and_targets(X, y, reset=True, y_numeric=True)
         w, memory = self._row_weights(sample_weight, every), bytes_of(self.memory_limit)
         rows, kept = with_positive_weight(every, w, gram=self._precomputed)
-        t, c = targets(y)[kept], C * w[kept]
-        if way == "auto" and (own := own_lift(kernel_of(self), method, rows)) is not None:
+        t, hard = targets(y)[kept], np.isinf(C)
+        own = own_lift(kernel_of(self), method, rows) if way == "auto" and not hard else None
+        if own is not None:
             phi, how = FittedMap.fit(own, rows, memory), replace(how, tol=0.1 * how.tol)
-            self.machine_ = over_sparse_rows(phi, rows, t, c, how)
+            self.machine_ = over_sparse_rows(phi, rows, t, C * w[kept], how)
+            return self
+        kernel = scaled_kernel_at(kernel_of(self), rows, w[kept])
+        if hard:
+            self.machine_ = hard_tube(kernel, rows, kept, t, how, memory)
         else:
-            kernel = scaled_kernel_at(kernel_of(self), rows, w[kept])
-            self.machine_ = over_rows(kernel, rows, kept, t, c, how, memory)
+            self.machine_ = over_rows(kernel, rows, kept, t, C * w[kept], how, memory)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -220,6 +225,26 @@ def over_rows(
     warn_if_open("KernelSVR", [found], summary, tol, how.max_iter, REMEDIES)
     intercept = np.array([intercept_of(op, found)])
     return DualMachine(**parts, intercept=intercept, counts=counts, summary=summary, memory=memory)
+
+
+def hard_tube(
+    kernel: FittedKernel, rows: Table, kept: Array, t: Array, how: TubeSettings, memory: float
+) -> DualMachine:
+    """Without slack: the machine of a C that no dual comes near to."""
+    bias = how.bias
+    op = operator_of(
+        kernel, rows, largest=1.0, tol=how.tol, memory=memory, bias=bias, balanced=bias
+    )
+    unit = (float(t.std()) or 1.0) / (float(np.abs(op.diag()).mean()) or 1.0)
+    for price in PRICES:
+        machine = over_rows(kernel, rows, kept, t, np.full(len(t), price * unit), how, memory)
+        outside = np.count_nonzero(2 * np.abs(machine.coef) > price * unit)
+        if not outside:
+            return machine
+    raise ValueError(
+        f"C=inf asks for a function that all rows are within epsilon={how.epsilon:g} of, and {outside} of {len(rows)} stay"
+        f" outside at C={price * unit:.1e}; give a finite C, or a larger epsilon."
+    )
 
 
 def tube(epsilon: object) -> float:
