@@ -13,7 +13,7 @@ import numpy as np
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
-from mercer.lifts import KernelLift, Nystrom
+from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
 from mercer.lifts.widths import default_features
 from mercer.models.gp.features import FeaturePosterior, moments_fit
@@ -34,7 +34,7 @@ from mercer.models.gp.space import NOISE, SearchSpace, space
 from mercer.models.gp.sparse import fitc, vfe
 from mercer.models.gp.starts import defaults, magnitude, starts
 from mercer.models.gp.systems import CholeskySystem, IterativeSystem
-from mercer.models.maps import FittedMap, asked, fitted_map
+from mercer.models.maps import FittedMap, asked, fitted_map, kernel_lift
 from mercer.ops.philox import Stream, permutation
 from mercer.plans import Plan
 from mercer.store import register
@@ -285,7 +285,7 @@ def one(
     else:
         size = asked(s.method) or default_features(len(X))
         phi = FittedMap.fit(
-            KernelLift(c.kernel, size, method=s.method, random_state=s.random_state), X, s.memory
+            kernel_lift(c.kernel, size, s.method, s.random_state, X), X, s.memory
         )
     start = begun(s, phi, X, y, flat, None if c is None else c.held)
     rows = Table(X.data)
