@@ -104,8 +104,9 @@ class ClassifierSettings:
 
     @property
     def rows_only(self) -> bool:
-        """Whether there are no features: of a given matrix, or a kernel of items."""
-        return self.precomputed or (isinstance(self.kernel, Kernel) and self.kernel.takes_items)
+        """Whether there are no features: of a given matrix, or a kernel of items, unless asked for."""
+        items = isinstance(self.kernel, Kernel) and self.kernel.takes_items
+        return self.precomputed or (items and self.way == "auto")
 
 
 def slack_price(C: object) -> float:
@@ -148,7 +149,7 @@ def choose(
     exact = s.way == "exact" or (s.way == "auto" and s.lift is None and (alone or cheap))
     if not exact and alone:
         raise ValueError(
-            "kernel='precomputed', kernels of items, multiclass='ovo' and C=inf need via='exact'."
+            "kernel='precomputed', multiclass='ovo' and C=inf need via='exact'."
         )
     if exact:
         asked = s.way == "exact" or s.precomputed
