@@ -148,9 +148,7 @@ def choose(
     alone = s.rows_only or s.multiclass == "ovo" or s.hard
     exact = s.way == "exact" or (s.way == "auto" and s.lift is None and (alone or cheap))
     if not exact and alone:
-        raise ValueError(
-            "kernel='precomputed', multiclass='ovo' and C=inf need via='exact'."
-        )
+        raise ValueError("kernel='precomputed', multiclass='ovo' and C=inf need via='exact'.")
     if exact:
         asked = s.way == "exact" or s.precomputed
         few = "the one way of these settings" if n > EXACT_ROWS else f"at most {EXACT_ROWS:,}"
