@@ -8,7 +8,7 @@ import bz2
 import importlib
 import lzma
 from functools import cache
-from time import perf_counter, process_time
+from time import perf_counter
 
 import numpy as np
 import scipy.sparse as sp
@@ -143,12 +143,12 @@ def elegans():
     X, heads = fasta("C_elegans_acc_100000.fasta.bz2")
     y = np.array([h.endswith("label=1") for h in heads])
     one = np.array(["chr_num=1," in h for h in heads])
-    start = process_time()
+    start = perf_counter()
     F = placed_and_regional(X, site=198, near=50, width=33)
     m = KernelSVC("linear", C=2.0, loss="squared_hinge").fit(F[one], y[one])
     found = average_precision_score(y[~one], m.decision_function(F[~one]))
     yield Measure("C. elegans, by chromosome: average precision", found, 0.915, 1.0, "", False)
-    yield Measure("C. elegans, by chromosome: CPU seconds", process_time() - start, 60.0, 1.0, "s")
+    yield Measure("C. elegans, by chromosome: seconds", perf_counter() - start, 60.0, 1.0, "s")
 
 
 def placed_and_regional(X, site, near, width):
