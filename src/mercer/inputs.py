@@ -3,7 +3,7 @@ can read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -167,6 +167,10 @@ def table(
     if isinstance(X, Table | Items):
         return _wide_enough(X if isinstance(X, Table) else Table(X), name, width)
     found = listed(X) if items else None
+    if found is None and items and (isinstance(X, str | bytes | Iterator | Set) or _empty(X)):
+        raise ValueError(
+            f"{name} must list items, such as strings, at least one of them; got {X!r:.40}."
+        )
     out = _numeric(X, name) if found is None else Table(found)
     if len(out) == 0:
         raise ValueError(f"{name} has 0 rows (Found array with 0 sample(s)); give at least one.")
@@ -174,6 +178,10 @@ def table(
     if finite and not out.items:
         _check_finite(out, name)
     return out
+
+
+def _empty(X: Any) -> bool:
+    return isinstance(X, list | tuple) and not X
 
 
 def _wide_enough(t: Table, name: str, width: int | None) -> Table:

@@ -3,13 +3,21 @@
 import numpy as np
 import pytest
 
-from mercer.strings import Alphabet, Sequences, Spectrum
+from mercer.strings import Alphabet, Gapped, Sequences, Spectrum, Subsequence, WeightedDegree
 from mercer.strings.alphabet import learn
+from tests.strings.words import (
+    gapped_words,
+    gram,
+    spectrum,
+    strings,
+    subsequences,
+    weighted_degree,
+)
 
 
-def test_codes_follow_the_letters_and_255_is_none():
+def test_codes_follow_the_letters_and_65535_is_none():
     s = Alphabet.named("TGCA").encode(["ACGT", "", b"xA"])
-    assert s.codes.tolist() == [3, 2, 1, 0, 255, 3]
+    assert s.codes.tolist() == [3, 2, 1, 0, 65535, 3]
     assert s.offsets.tolist() == [0, 4, 4, 6]
 
 
@@ -38,12 +46,30 @@ def test_other_letters_than_ascii_ones():
 
 
 def test_too_many_letters():
-    X = ["".join(map(chr, range(0x4E00, 0x4E00 + 300)))]
-    with pytest.raises(ValueError, match="300 letters, and at most 254"):
+    X = ["".join(map(chr, range(0x10000, 0x10000 + 65_535)))]
+    with pytest.raises(ValueError, match="65,535 letters, and at most 65,534"):
         Spectrum(1)(X)
-    with pytest.raises(ValueError, match="254 letters, and at most 253"):
-        Spectrum(1, alphabet=X[0][:254], unknown="letter")
-    assert Spectrum(1, alphabet=X[0][:253], unknown="letter")(["??"]).tolist() == [[4.0]]
+    with pytest.raises(ValueError, match="65,534 letters, and at most 65,533"):
+        Spectrum(1, alphabet=X[0][1:], unknown="letter")
+    assert Spectrum(1, alphabet=X[0][:900], unknown="letter")(["??"]).tolist() == [[4.0]]
+
+
+def test_alphabets_of_thousands_of_letters():
+    many = "".join(map(chr, range(0x4E00, 0x4E00 + 5000)))
+    some = many[:2] + many[254:258] + many[-2:]
+    X = [*strings(0, 9, some, 12), many[3:9] * 2]
+    even = [x.ljust(12, many[0]) for x in X]
+    for k, K in (
+        (Spectrum(2), spectrum(X, X, 2)),
+        (Spectrum(6), spectrum(X, X, 6)),  # whose words do not fit 64 bits
+        (Gapped(4, 2), gram(*[[gapped_words(x, 4, 2) for x in X]] * 2)),
+        (Subsequence(2, 0.5), gram(*[[subsequences(x, 2, 0.5) for x in X]] * 2)),
+    ):
+        settled = k.set_params(alphabet=many)
+        assert np.allclose(settled(X), K)
+        assert np.allclose(settled.diag(X), np.diag(K))
+    K = [[weighted_degree(x, z, 3, 1) for z in even] for x in even]
+    assert np.allclose(WeightedDegree(3, 1, alphabet=many)(even), K)
 
 
 @pytest.mark.parametrize(("settings", "said"), [
@@ -75,20 +101,20 @@ def test_rows_of_numbers_are_refused():
 
 @pytest.mark.parametrize(("codes", "offsets", "size"), [
     ([0, 1], [0, 3], 2), ([0, 1], [1, 2], 2), ([0, 2], [0, 2], 2), ([0, 0, 0], [0, 2, 1, 3], 1),
-    ([0], [0, 1], 255), ([], [], 1),
+    ([0], [0, 1], 65535), ([], [], 1),
 ])  # fmt: skip
 def test_sequences_are_checked_where_they_are_made(codes, offsets, size):
     with pytest.raises(ValueError, match=r"offsets|codes"):
-        Sequences(np.array(codes, np.uint8), np.array(offsets, np.int64), size)
+        Sequences(np.array(codes, np.uint16), np.array(offsets, np.int64), size)
 
 
 def test_reverse_complements():
     a = Alphabet.named("dna", strands="both")
     s = a.encode(["AACGN", "", "T"])
-    assert s.reversed(a.complement).codes.tolist() == [255, 1, 2, 3, 3, 0]
+    assert s.reversed(a.complement).codes.tolist() == [65535, 1, 2, 3, 3, 0]
     both = s.beside(s.reversed(a.complement))
     assert both.lengths.tolist() == [11, 1, 3]
-    assert both.codes[-3:].tolist() == [3, 255, 0]
+    assert both.codes[-3:].tolist() == [3, 65535, 0]
 
 
 def test_partners_of_lower_case_letters():

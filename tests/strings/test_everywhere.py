@@ -176,11 +176,13 @@ def test_a_gaussian_process_scales_the_members_of_bags():
     assert np.corrcoef(model.fit(BAGS, y).predict(BAGS), y)[0, 1] > 0.9
 
 
-def test_nested_trees_too_deep_for_a_file_are_told(tmp_path):
-    deep = "x"
-    for _ in range(150):
-        deep = ("S", deep)
-    model = KernelSVC(SubTree().normalized()).fit([deep, ("S", "x")], [0, 1])
-    with pytest.raises(ValueError, match="nests more than 100 levels deep"):
-        model.save(tmp_path / "model")
-    assert not (tmp_path / "model").exists()
+@pytest.mark.parametrize("levels", [30, 150, 3000])
+def test_nested_trees_of_any_depth_in_files(levels, tmp_path):
+    deep, lists = "x", ["T"]
+    for i in range(levels):
+        deep, lists = (str(i % 7), deep), [str(i % 5), lists, "y"]
+    X = [deep, lists, ("0", "x"), ("1", "x")]
+    model = KernelSVC(SubTree(decay=0.5).normalized()).fit(X, [0, 1, 0, 1])
+    model.save(tmp_path / "model")
+    loaded = mercer.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))

@@ -28,7 +28,7 @@ def counted(sequence, f):
                 window = text[at : at + k]
                 word = "".join(c if i in pattern else "." for i, c in enumerate(window))
                 if set(word) <= set("ACGT."):
-                    name = word.rstrip(".") if f.gaps else word
+                    name = word.strip(".") if f.gaps else word
                     name += f" at {at + 1}" if f.places else ""
                     key = (k, pattern, name)
                     found[key] = found.get(key, 0) + 1

@@ -3,7 +3,7 @@ are found once more in some of the documents."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,11 +83,25 @@ def named(
         mine = [s.column - begin for s in strong if begin <= s.column < begin + size]
         found |= {begin + j: named_ for j, named_ in _names(lift, some, mine).items()}
         begin += size
-    return [
+    return merged(
         [found[s.column][0], outputs[s.output], s.gain, found[s.column][1]]
         for s in strong
         if s.column in found
-    ]
+    )
+
+
+def merged(rows: Iterable[list[Any]]) -> list[list[Any]]:
+    """Each word of a score once: gapped ones have a column for every place in a window, and a
+    document with the word gains by all of them.
+
+    >>> merged([["D.DG", "yes", 0.5, 9], ["AC", "yes", 0.3, 4], ["D.DG", "yes", 0.25, 8]])
+    [['D.DG', 'yes', 0.75, 9], ['AC', 'yes', 0.3, 4]]
+    """
+    out: dict[tuple[str, str], list[Any]] = {}
+    for word, of, gain, often in rows:
+        row = out.setdefault((word, of), [word, of, 0.0, 0])
+        row[2], row[3] = row[2] + gain, max(row[3], often)
+    return list(out.values())
 
 
 def _words(model: TextScores, cells: Column, outputs: tuple[str, ...]) -> list[list[Any]]:

@@ -259,13 +259,11 @@ def fitted_map(
     if size is None:
         size = MOST_FEATURES if stream else default_features(len(rows))
     kernel = positioned(resolve(kernel, rows, weight), rows)
-    if rows.items:
-        return FittedMap.fit(landmarks_of_items(kernel, size, method, seed), rows, memory)
-    phi = KernelLift(kernel, size, method=method, random_state=seed)
+    phi = kernel_lift(kernel, size, method, seed, rows)
     try:
         return FittedMap.fit(phi, rows, memory)
     except NoFeatureMapError:  # of a function: where no other is asked for, by landmarks
-        if not isinstance(method, methods.Auto):
+        if not isinstance(method, methods.Auto) or rows.items:
             raise
     return FittedMap.fit(phi.set_params(method=methods.Landmarks()), rows, memory)
 
@@ -304,10 +302,19 @@ def own_lift(kernel: KernelSetting, method: methods.Method, rows: Table) -> Lift
     return None
 
 
+def kernel_lift(
+    kernel: KernelSetting, size: int, method: methods.Method, seed: Seed, rows: Table
+) -> Lift:
+    """The map of a kernel by a method; that of items is the one that they have."""
+    if rows.items:
+        return landmarks_of_items(kernel, size, method, seed)
+    return KernelLift(kernel, size, method=method, random_state=seed)
+
+
 def landmarks_of_items(
     kernel: KernelSetting, size: int, method: methods.Method, seed: Seed
 ) -> Nystrom:
-    """The one map that items have, where no other is asked for."""
+    """By landmarks, where no other map is asked for."""
     if not isinstance(method, methods.Landmarks | methods.Auto):
         raise ValueError(
             f"items have no features but those of landmarks, so via={method!r} has none; use via='landmarks'."

@@ -9,8 +9,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.ops.jit import njit
-
-NONE = 255  # the code of what is no letter
+from mercer.ops.windows import NONE
 
 
 @njit

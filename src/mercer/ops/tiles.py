@@ -50,13 +50,25 @@ def square(itemsize: int) -> int:
     return math.isqrt(TILE_BYTES // itemsize) // 64 * 64
 
 
+def wider(side: int, wide: int, n: int) -> int:
+    """The side of square tiles, up to `wide` times that of a cache: of few rows less, so that
+    tiles outside the triangle are no large part of it, and threads have some each.
+
+    >>> wider(320, 1, 9000), wider(320, 3, 9000), wider(320, 3, 2000), wider(320, 3, 400)
+    (320, 960, 512, 320)
+    """
+    return int(np.clip(-(-n // 256) * 64, side, wide * side))
+
+
 def fill(
     out: Array, tile: Callable[[slice, slice], Any], *, symmetric: bool = False, wide: int = 1
 ) -> Array:
     """out[rows, cols] = tile(rows, cols), in threads; of a symmetric matrix only one triangle is
-    computed, of others tiles `wide` times as wide as a cache would have them."""
+    computed. Tiles are up to `wide` times as wide as a cache would have them."""
     size = out.dtype.itemsize
-    down, across = (square(size),) * 2 if symmetric else (TILE_ROWS, wide * columns(size))
+    down, across = TILE_ROWS, wide * columns(size)
+    if symmetric:
+        down = across = wider(square(size), wide, len(out))
     settle_allocator()
 
     def row(rows: slice) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.jit import njit
 
-NONE = 255  # the code of what is no letter
+NONE = 65535  # the code of what is no letter
 STEP = np.uint64(0x9E3779B97F4A7C15)
-# of windows: their chunks, their strings (int32), codes (uint8) and where they start (int64)
+# of windows: their chunks, their strings (int32), codes (uint16) and where they start (int64)
 Windows = Any
 # of words: letters of a window, letters of a chunk, letters of the alphabet, whether they are hashed, and
 # the bits that are kept of hashes
@@ -68,7 +68,7 @@ def shares(at: Array, g: int, length: int, size: int, hashed: bool, out: Array) 
         for d in range(size):
             share[at[q], d] = np.uint64(d) * place
             if hashed:
-                h = np.uint64(q * 256 + d + 1) * STEP
+                h = np.uint64(q * 65536 + d + 1) * STEP
                 h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
                 h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
                 share[at[q], d] = h ^ (h >> np.uint64(31))

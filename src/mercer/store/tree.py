@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mercer.store import arrays, objects, values
+from mercer.store import arrays, nested, objects, values
 from mercer.store.arrays import Array
 
 MAX_LEVELS = 100  # of nesting: a third of what Python's stack would hold
@@ -83,6 +83,8 @@ class Writer(Allowance):
             raise ValueError(
                 f"{self.place[0]} cannot be saved, as it nests more than {MAX_LEVELS} levels deep or holds itself."
             )
+        if nested.is_deep(v):
+            return {"nested": nested.pack(v)}
         if type(v) is list:
             return [self.at("", item) for item in v]
         kind = values.kind_of(v)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from scipy.interpolate import BSpline
 from sklearn.base import BaseEstimator
 
+from mercer.store import nested
 from mercer.store.arrays import checked_dtype
 from mercer.store.registry import METHODS, find_function, function_name
 
@@ -246,6 +247,7 @@ KINDS: dict[str, Kind] = {
     "tuple": Kind(
         lambda v, w: [w.at("", item) for item in v], lambda body, r: tuple(_items(body, r))
     ),
+    "nested": Kind(lambda v, _: nested.pack(v), lambda body, _: nested.unpack(body)),
     "set": Kind(_sorted, lambda body, r: set(_items(body, r))),
     "frozenset": Kind(_sorted, lambda body, r: frozenset(_items(body, r))),
     "dict": Kind(_dict, _of_dict),

@@ -14,7 +14,7 @@ from mercer.inputs import Array
 from mercer.strings.sequences import NONE, Sequences, code_points
 
 NAMED = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
-MOST_LETTERS = 254  # codes are bytes, and 255 is no letter
+MOST_LETTERS = NONE - 1  # of codes of two bytes, the last of which is no letter
 PAIRED = ("AT", "CG", "AU", "RY", "KM", "BV", "DH")  # bases and ambiguity codes that pair
 _CHOICES = {
     "case": (None, "fold", "keep"),
@@ -42,7 +42,7 @@ class Alphabet:
     --------
     >>> dna = Alphabet.named("dna")
     >>> dna.encode(["acgN"]).codes, dna.size
-    (array([  0,   1,   2, 255], dtype=uint8), 4)
+    (array([    0,     1,     2, 65535], dtype=uint16), 4)
     """
 
     letters: str
@@ -66,7 +66,7 @@ class Alphabet:
         return len(self.letters) + (self.unknown == "letter")
 
     def encode(self, items: list[Any]) -> Sequences:
-        """Strings as codes below `size`; 255 is no letter."""
+        """Strings as codes below `size`; 65535 is no letter."""
         points, offsets = code_points(items)
         wide = points.dtype != np.uint8
         codes = self._codes_of(points) if wide else self._table[points]
@@ -83,7 +83,7 @@ class Alphabet:
         known = np.array([ord(c) for c in self.letters], np.int64)
         if self.fold:
             points = np.where((points >= 97) & (points <= 122), points - np.uint8(32), points)
-        out = np.full(len(points), len(known) if self.unknown == "letter" else NONE, np.uint8)
+        out = np.full(len(points), len(known) if self.unknown == "letter" else NONE, np.uint16)
         if len(known):
             order = np.argsort(known)
             at = np.minimum(np.searchsorted(known[order], points), len(known) - 1)
@@ -97,7 +97,7 @@ class Alphabet:
         partner = {a: b for pair in PAIRED for a, b in (tuple(pair), tuple(pair[::-1]))}
         if "U" not in _upper(self.letters):
             partner["A"] = "T"
-        out = np.arange(256, dtype=np.uint8)
+        out = np.arange(NONE + 1, dtype=np.uint16)
         for i, letter in enumerate(self.letters):
             other = partner.get(letter.upper(), letter)
             other = other if letter.isupper() else other.lower()
@@ -107,7 +107,7 @@ class Alphabet:
                     "give alphabet='dna'."
                 )
             out[i] = self.letters.index(other)
-        for i in np.flatnonzero(out[out] != np.arange(256)).tolist():
+        for i in np.flatnonzero(out[out] != np.arange(NONE + 1)).tolist():
             raise ValueError(
                 f"strands='both' needs letters in pairs, but the alphabet {self.letters!r} has {self.letters[i]!r} beside "
                 f"{self.letters[out[out[i]]]!r}; give alphabet='dna' or 'rna'."
@@ -179,5 +179,5 @@ def check_size(letters: str, unknown: str) -> None:
     most = MOST_LETTERS - (unknown == "letter")
     if len(letters) > most:
         raise ValueError(
-            f"alphabet has {len(letters)} letters, and at most {most} are taken; use mercer.NGrams for such texts."
+            f"alphabet has {len(letters):,} letters, and at most {most:,} are taken; use mercer.NGrams for such texts."
         )

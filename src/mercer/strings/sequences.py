@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-
-NONE = 255  # the code of what is no letter
+from mercer.ops.windows import NONE
 
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Strings one after another, letters as codes below `size` or 255 where there is none.
+    """Strings one after another, letters as codes below `size` or 65535 where there is none.
 
     Parameters
     ----------
-    codes : ndarray of uint8, of shape (letters,)
+    codes : ndarray of uint16, of shape (letters,)
     offsets : ndarray of int64, of shape (n + 1,)
         String i is codes[offsets[i]:offsets[i + 1]].
     size : int
@@ -27,7 +26,7 @@ class Sequences:
 
     Examples
     --------
-    >>> s = Sequences(np.array([0, 1, 1], np.uint8), np.array([0, 1, 3]), 2)
+    >>> s = Sequences(np.array([0, 1, 1], np.uint16), np.array([0, 1, 3]), 2)
     >>> len(s), s.lengths
     (2, array([1, 2]))
     """
@@ -38,8 +37,8 @@ class Sequences:
 
     def __post_init__(self) -> None:
         codes, offsets = self.codes, self.offsets
-        if codes.dtype != np.uint8 or offsets.dtype != np.int64 or codes.ndim != 1:
-            raise ValueError("codes must be a vector of uint8, and offsets of int64.")
+        if codes.dtype != np.uint16 or offsets.dtype != np.int64 or codes.ndim != 1:
+            raise ValueError("codes must be a vector of uint16, and offsets of int64.")
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(codes):
             raise ValueError("offsets must begin at 0 and end at the number of codes.")
         if (np.diff(offsets) < 0).any():
@@ -71,7 +70,7 @@ class Sequences:
         """Every string followed by one that is no letter and its partner of `other`."""
         lengths = self.lengths + 1 + other.lengths
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        codes = np.full(int(offsets[-1]), NONE, np.uint8)
+        codes = np.full(int(offsets[-1]), NONE, np.uint16)
         for s, first in ((self, offsets[:-1]), (other, offsets[:-1] + self.lengths + 1)):
             codes[np.repeat(first - s.offsets[:-1], s.lengths) + np.arange(len(s.codes))] = s.codes
         return Sequences(codes, offsets, self.size)

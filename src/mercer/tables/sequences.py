@@ -208,7 +208,7 @@ class SequenceWords:
         for p in reversed(pattern):
             code, letter = divmod(code, self.letters.size)
             word[p] = self.letters.letters[letter]
-        shown = "".join(word).rstrip(".") if self.gaps else "".join(word)
+        shown = "".join(word).strip(".") if self.gaps else "".join(word)
         return f"{shown} at {place + 1}" if self.places else shown
 
 

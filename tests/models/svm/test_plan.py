@@ -39,7 +39,6 @@ def test_ways(options, n, way):
     ("options", "match"),
     [
         ({"kernel": "precomputed", "via": "features"}, "need via='exact'"),
-        ({"kernel": Constant(), "via": Fourier(5)}, "need via='exact'"),
         ({"via": "features", "multiclass": "ovo"}, "need via='exact'"),
         ({"lift": Monomials(2), "via": "exact"}, "a lift is the feature map itself"),
         ({"lift": Monomials(2), "kernel": Gaussian()}, "kernel or a lift"),

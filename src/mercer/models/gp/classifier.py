@@ -18,7 +18,6 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import is_precomputed, kernel_of, resolve
-from mercer.lifts import KernelLift
 from mercer.lifts.base import seed_of
 from mercer.lifts.widths import default_features
 from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of
@@ -28,7 +27,7 @@ from mercer.models.gp.laplace_posterior import LaplaceFeatures, LaplacePosterior
 from mercer.models.gp.problem import bounded, check_count, held
 from mercer.models.gp.search import FittedHyperparameters, learn
 from mercer.models.gp.starts import starts
-from mercer.models.maps import FittedMap, asked, landmarks_of_items
+from mercer.models.maps import FittedMap, asked, kernel_lift
 from mercer.models.settings import FittedKernel, Gamma, KernelSetting, MemoryLimit, Seed, Via
 from mercer.plans import Plan, quantity
 from mercer.store import register
@@ -346,9 +345,4 @@ def choose(n: int, s: LaplaceSettings) -> Plan:
 def landmarks_of(X: Table, method: methods.Landmarks, seed: Any, kernel: Kernel) -> FittedMap:
     """The features of a kernel at landmarks of these rows."""
     size = asked(method) or default_features(len(X)) // 2
-    lift: Any = (
-        landmarks_of_items(kernel, size, method, seed)
-        if X.items
-        else KernelLift(kernel, size, method=method, random_state=seed)
-    )
-    return FittedMap.fit(lift, X)
+    return FittedMap.fit(kernel_lift(kernel, size, method, seed, X), X)

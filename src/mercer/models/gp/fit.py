@@ -13,7 +13,8 @@ import numpy as np
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
-from mercer.lifts import KernelLift, Nystrom
+from mercer.kernels.ways import value_ways
+from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
 from mercer.lifts.widths import default_features
 from mercer.models.gp.features import FeaturePosterior, moments_fit
@@ -34,7 +35,7 @@ from mercer.models.gp.space import NOISE, SearchSpace, space
 from mercer.models.gp.sparse import fitc, vfe
 from mercer.models.gp.starts import defaults, magnitude, starts
 from mercer.models.gp.systems import CholeskySystem, IterativeSystem
-from mercer.models.maps import FittedMap, asked, fitted_map
+from mercer.models.maps import FittedMap, asked, fitted_map, kernel_lift
 from mercer.ops.philox import Stream, permutation
 from mercer.plans import Plan
 from mercer.store import register
@@ -194,6 +195,7 @@ def of_points(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) ->
     learnt = n if s.all_rows else min(n, s.search_rows(plan.way) or n)
     settings: dict[str, Any] = {"rows": n, "learnt from": learnt, "steps": found.steps}
     settings |= {"on a bound": ", ".join(found.at_bounds)} if found.at_bounds else {}
+    settings |= value_ways(found.kernel, X)
     found.warn_of_bounds(s.spec.bounds, stacklevel=6)
     plan = Plan(plan.way, plan.why, settings, plan.bytes, plan.flops, rejected=plan.rejected)
     system = (KernelPoints(found.kernel, X), each, found.scale)
@@ -284,9 +286,7 @@ def one(
         phi = map_of(s, X, y)
     else:
         size = asked(s.method) or default_features(len(X))
-        phi = FittedMap.fit(
-            KernelLift(c.kernel, size, method=s.method, random_state=s.random_state), X, s.memory
-        )
+        phi = FittedMap.fit(kernel_lift(c.kernel, size, s.method, s.random_state, X), X, s.memory)
     start = begun(s, phi, X, y, flat, None if c is None else c.held)
     rows = Table(X.data)
     return (

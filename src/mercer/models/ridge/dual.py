@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels.defaults import bandwidths, scaled
+from mercer.kernels.ways import value_ways
 from mercer.linalg.cholesky import Cholesky
 from mercer.linalg.least_squares import RidgeSolution, exact
 from mercer.linalg.solvers import CG, MAX_CHOLESKY_ROWS, AutoSolver
@@ -118,6 +119,7 @@ def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Ref
         text = "K + alpha / weight has eigenvalues below zero, so K is of no kernel: f solves the equations and minimises nothing"
         warnings.warn(f"{text}; raise alpha.", stacklevel=5)
     made = written(plan, len(rows), solver, found, reason, s.memory)
+    made = replace(made, settings={**made.settings, **value_ways(over.kernel, rows.X)})
     warn_if_open(made.way, found.residual, s.tol)
     weights = Weights(alpha, found.coef * unit, found.intercept * unit)
     return DualRidge(made, over, weights, flat, found.residual, max(found.steps, 1), scores)

@@ -4,7 +4,7 @@ machine that its solutions make."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from mercer.ops.tiles import cuts
 from mercer.plans import Plan
 
 EPS = float(np.finfo(np.float32).eps)
+GRAM_SHARE = 0.5  # of the memory, that the matrix of items may take
 ASYMMETRY, INDEFINITE = (
     1e-5,
     1e-5,
@@ -54,20 +55,26 @@ def operator_of(
     """
     rows = rows if isinstance(kernel, str) else dense_enough(rows, memory)
     narrow = rows.dtype == np.float32
-    op = _values(kernel, rows, bias, balanced)
+    op = _values(kernel, rows, bias, balanced, memory)
     shows = (
         EPS * largest * len(rows) ** 0.5 * float(np.abs(op.diag()).max())
         > (tol if narrow else 0.1 * tol)
         or ridge > MAX_FLOAT32_VALUE
     )
     if shows and narrow and not isinstance(op, AboutOperator):
-        op = _values(kernel, rows.astype(np.float64), bias, balanced)
+        op = _values(kernel, rows.astype(np.float64), bias, balanced, memory)
     return op.astype(np.float64 if shows else np.float32)
 
 
-def _values(kernel: FittedKernel, rows: Table, bias: bool, balanced: bool) -> TiledOperator:
+def _values(
+    kernel: FittedKernel, rows: Table, bias: bool, balanced: bool, memory: float
+) -> TiledOperator:
+    """Of items the whole matrix where it fits: one triangle of it is computed, and they are read
+    once; of numbers tiles, which are cheap."""
     op: TiledOperator
-    if not isinstance(kernel, str):
+    if not isinstance(kernel, str) and rows.items and 8.0 * len(rows) ** 2 <= GRAM_SHARE * memory:
+        op = CentredOperator(kernel(rows))
+    elif not isinstance(kernel, str):
         op = TileOperator(kernel, rows)
     else:
         if not certain(rows.data, bias):
@@ -119,9 +126,15 @@ def support_of(
 
 
 def summary_of(
-    found: Sequence[DualSolution], op: TiledOperator, why: str, *, vectors: int, memory: float
+    found: Sequence[DualSolution],
+    op: TiledOperator,
+    why: str,
+    *,
+    vectors: int,
+    memory: float,
+    ways: Mapping[str, str],
 ) -> FitSummary:
-    """What the duals took."""
+    """What the duals took; `ways` are those of kernel values."""
     size = sum(max(abs(m.objective), m.least) for m in found)
     gap = relative(sum(m.gap for m in found), size)
     settings = {
@@ -134,6 +147,7 @@ def summary_of(
         "gap": gap,
         "rounding": relative(sum(m.rounding for m in found), size),
         "ended_by": ", ".join(sorted({m.ended or "max_iter" for m in found})),
+        **ways,
     }
     made, most = float(sum(m.made * len(m.b) for m in found)), max(len(m.b) for m in found)
     bytes_, flops = (

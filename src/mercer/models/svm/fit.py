@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.kernels import Kernel
+from mercer.kernels.ways import value_ways
 from mercer.lifts.widths import MOST_FEATURES, width
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.maps import FittedMap, fitted_map, own_lift
@@ -234,7 +235,14 @@ def machine_of(s: ClassifierSettings, rows: LabelledRows, dual: DualRules, why: 
     )
     intercept = np.array([intercept_of(dual.op, r.solution, r.index) for r in dual.rules])
     why = f"{len(rows):,} rows, {why}; blocks of the dual until its gap is closed"
-    summary = summary_of(found, dual.op, why, vectors=len(parts["support"]), memory=s.memory)
+    summary = summary_of(
+        found,
+        dual.op,
+        why,
+        vectors=len(parts["support"]),
+        memory=s.memory,
+        ways=value_ways(dual.kernel, rows.X),
+    )
     warn_if_open("KernelSVC", found, summary, s.tol, s.max_iter, REMEDIES)
     return DualMachine(
         **parts,

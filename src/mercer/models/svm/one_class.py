@@ -11,6 +11,7 @@ from sklearn.base import OutlierMixin
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.kernels.defaults import kernel_of
+from mercer.kernels.ways import value_ways
 from mercer.models.base import all_or_nothing, bytes_of
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.settings import Gamma, KernelSetting, MemoryLimit, Via, positive, whole
@@ -151,7 +152,9 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
             float(np.abs(found.b).sum() * np.abs(op.scale).max()),
         )
         why = f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}"
-        summary = summary_of([found], op, why, vectors=int(counts[0]), memory=memory)
+        summary = summary_of(
+            [found], op, why, vectors=int(counts[0]), memory=memory, ways=value_ways(kernel, rows)
+        )
         rho = np.array([found.intercept])
         machine = DualMachine(
             **parts, intercept=rho, counts=counts, summary=summary, size=size, memory=memory

@@ -104,8 +104,9 @@ class ClassifierSettings:
 
     @property
     def rows_only(self) -> bool:
-        """Whether there are no features: of a given matrix, or a kernel of items."""
-        return self.precomputed or (isinstance(self.kernel, Kernel) and self.kernel.takes_items)
+        """Whether there are no features: of a given matrix, or a kernel of items, unless asked for."""
+        items = isinstance(self.kernel, Kernel) and self.kernel.takes_items
+        return self.precomputed or (items and self.way == "auto")
 
 
 PRICES = (1e4, 1e8)  # of slack, in 1/k(x, x), that stand for an infinite one
@@ -150,9 +151,7 @@ def choose(
     alone = s.rows_only or s.multiclass == "ovo" or s.hard
     exact = s.way == "exact" or (s.way == "auto" and s.lift is None and (alone or cheap))
     if not exact and alone:
-        raise ValueError(
-            "kernel='precomputed', kernels of items, multiclass='ovo' and C=inf need via='exact'."
-        )
+        raise ValueError("kernel='precomputed', multiclass='ovo' and C=inf need via='exact'.")
     if exact:
         asked = s.way == "exact" or s.precomputed
         few = "the one way of these settings" if n > EXACT_ROWS else f"at most {EXACT_ROWS:,}"

@@ -13,6 +13,7 @@ from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.defaults import kernel_of
+from mercer.kernels.ways import value_ways
 from mercer.models.base import all_or_nothing, bytes_of
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.maps import FittedMap, own_lift
@@ -221,7 +222,9 @@ def over_rows(
     parts = support_of(kernel, rows, kept, found.b[None])
     counts = np.array([len(parts["support"])], np.int32)
     why = f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}"
-    summary = summary_of([found], op, why, vectors=int(counts[0]), memory=memory)
+    summary = summary_of(
+        [found], op, why, vectors=int(counts[0]), memory=memory, ways=value_ways(kernel, rows)
+    )
     warn_if_open("KernelSVR", [found], summary, tol, how.max_iter, REMEDIES)
     intercept = np.array([intercept_of(op, found)])
     return DualMachine(**parts, intercept=intercept, counts=counts, summary=summary, memory=memory)
