@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.strings.sequences import NONE, Sequences, code_points
+from mercer.ops.windows import NONE
+from mercer.strings.sequences import Sequences, code_points
 
 NAMED = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 MOST_LETTERS = NONE - 1  # of codes of two bytes, the last of which is no letter

@@ -15,9 +15,10 @@ import scipy.sparse as sp
 
 from mercer.inputs import Array
 from mercer.invariants import Each, Text, Whole, check
+from mercer.ops.windows import NONE
 from mercer.store import register
 from mercer.strings.alphabet import NAMED, Alphabet
-from mercer.strings.sequences import NONE, Sequences
+from mercer.strings.sequences import Sequences
 from mercer.tables.arrow import Column, pc
 
 PROBED = 2_000  # cells that tell

@@ -121,7 +121,7 @@ class StoredDictionary:
     def products(self) -> Array:
         """sum_i w_i (F_i - mean)(F_i - mean)', (p, p), some rows at a time."""
         m, root = self.raw_means, np.sqrt(self.w)[:, None]
-        if sp.issparse(self.F):
+        if not isinstance(self.F, StreamedFeatures) and sp.issparse(self.F):
             A = sp.diags_array(root[:, 0]) @ self.F.astype(np.float64)
             return np.asarray((A.T @ A).todense()) - m * m[:, None]
         G = np.zeros((self.p, self.p))
@@ -146,7 +146,7 @@ class StoredDictionary:
 
     def _squares(self) -> Array:
         m, F = self.raw_means, self.F
-        if sp.issparse(F):
+        if not isinstance(F, StreamedFeatures) and sp.issparse(F):
             squares = sp.csr_array((F.data.astype(np.float64) ** 2, F.indices, F.indptr), F.shape)
             return np.asarray(squares.T @ self.w).ravel() - m * m
         total = np.zeros(self.p)
@@ -202,7 +202,7 @@ class StoredDictionary:
         return len(self.kept)
 
     def columns(self, ids: Array) -> Matrix:
-        if sp.issparse(self.F):
+        if not isinstance(self.F, StreamedFeatures) and sp.issparse(self.F):
             A = sp.csc_array(self.csc[:, ids], dtype=np.float64)
             A.data /= np.repeat(self.divisors[ids], np.diff(A.indptr))
             return A
