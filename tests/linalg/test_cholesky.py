@@ -29,7 +29,11 @@ def test_products_with_the_kept_triangle_are_those_of_the_kernel():
     rng = np.random.default_rng(0)
     for n, d in ((1, 1), (7, 300), (200, 3)):
         X = np.repeat(rng.normal(size=(-(-n // 2), d)), 2, axis=0)[:n] + 1e3
-        op, ridge, V = KernelOperator(Gaussian(), X), rng.uniform(0.1, 1, n), rng.normal(size=(n, 2))
+        op, ridge, V = (
+            KernelOperator(Gaussian(), X),
+            rng.uniform(0.1, 1, n),
+            rng.normal(size=(n, 2)),
+        )
         handle = Cholesky().init(op, ridge)
         assert handle.diagonal is not None
         np.testing.assert_allclose(handle.product(V), System(op, ridge) @ V, atol=1e-10)

@@ -146,35 +146,6 @@ def upper_weights(U: Array, V: Array, R: Array, q: int) -> Array:
     return np.asarray(W)
 
 
-def pull(self, U: Array, V: Array, R: Array, q: int = 1) -> Array:
-        """d tr(W K) / d parameter, as `pull`."""
-        return contract(self.read, upper_weights(U, V, R, q), len(self.index))
-
-
-@dataclass(frozen=True, eq=False)
-class PullByTiles:
-    """The same of many rows: the formula is read twice, tile by tile."""
-
-    kernel: Kernel
-    rows: Table
-
-    def matrix(self) -> Array:
-        return np.asarray(self.kernel(self.rows))
-
-    def pull(self, U: Array, V: Array, R: Array, q: int = 1) -> Array:
-        return pull(self.kernel, self.rows, U, V, R, q)
-
-
-def upper_weights(U: Array, V: Array, R: Array, q: int) -> Array:
-    """Of the pairs i <= j in tr(W K), W = (U V' - q R) / 2 symmetric: those of pairs and of their
-    mirror images together. Of R the upper triangle is read."""
-    W = U @ V.T
-    W -= q * R if q != 1 else R
-    W *= np.tri(len(W)).T
-    W.flat[:: len(W) + 1] *= 0.5
-    return W
-
-
 def pull(kernel: Kernel, rows: Table, U: Array, V: Array, R: Array, q: int = 1) -> Array:
     """d tr(W K) / d parameter for a symmetric W = (U V' - q R) / 2; of R, which is zero below the
     diagonal, the upper triangle stands for both. No (n, n, p) array is made."""
