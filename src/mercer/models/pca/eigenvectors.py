@@ -96,7 +96,9 @@ def components(
     mean = (K @ np.full(n, 1 / n)) if n else np.zeros(0)
     grand, total = mean.mean(), float(exact.diag().sum(dtype=np.float64) - mean.sum())
     if whole:
-        once = [K]  # made anew where LAPACK is asked again, as it overwrites what it reads
+        once = (
+            [K] if isinstance(K, np.ndarray) else []
+        )  # made anew where LAPACK is asked again, as it overwrites what it reads
         values, vectors = largest(
             lambda: _whole(once.pop() if once else dense(exact, np.float64), mean, grand),
             k,
