@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mercer.ops import distances
 from mercer.ops.distances import half_exp, lookup, packed, reference_half_exp, reference_lookup
 
 
@@ -30,3 +31,17 @@ def test_bits_are_counted_as_plainly(d, dtype):
     out = np.empty((17, 9), dtype)
     lookup(packed(X), np.ascontiguousarray(packed(Z).T), values, out)
     np.testing.assert_array_equal(out, reference_lookup(X, Z, values))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "m", "d"), [(1, 1, 1), (5, 3, 200), (40, 40, 130)])
+def test_distances_by_norms_are_those_by_differences(n, m, d, dtype):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=(m, d)).astype(dtype)
+    norms = [np.einsum("ij,ij->i", A, A, dtype=np.float64) for A in (X, Z)]
+    D = distances.by_norms(X, Z, *norms)
+    assert D.dtype == dtype
+    right = distances.reference_sqdist(X, Z, np.ones(d))
+    np.testing.assert_allclose(D, right, atol=5e-4 if dtype == np.float32 else 1e-10)
+    same = distances.by_norms(X, X, norms[0], norms[0])
+    np.testing.assert_allclose(same, same.T, rtol=1e-6, atol=1e-3 if dtype == np.float32 else 1e-10)

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, lu_factor, lu_solve, solve_triangular
+from scipy.linalg import cho_solve, lu_factor, lu_solve, solve_triangular
+from scipy.linalg.blas import dsymm
+from scipy.linalg.lapack import get_lapack_funcs
 
 from mercer.inputs import Array
 from mercer.linalg.cg import Solved, System, refined
-from mercer.operators import Operator, dense
+from mercer.operators import KernelOperator, Operator, dense
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
@@ -46,7 +48,7 @@ class Cholesky:
             jitter <= self._rounding(system) * size
         ):  # A made indefinite by rounding: refinement takes the jitter out again
             try:
-                return Factored(self, system, self._factor(system, jitter))
+                return Factored(self, system, *self._factor(system, jitter))
             except np.linalg.LinAlgError:
                 jitter = max(10 * jitter, float(np.finfo(self.dtype).eps) * size)
         return Pivoted.of_system(self, system)
@@ -57,12 +59,18 @@ class Cholesky:
         eps = max(float(np.finfo(dtype).eps) for dtype in (self.dtype, system.exact.dtype))
         return min(MAX_JITTER_ROUNDINGS * len(system.ridge) * eps, MAX_JITTER)
 
-    def _factor(self, system: System, jitter: float) -> Array:
+    def _factor(self, system: System, jitter: float) -> tuple[Array, Array | None]:
+        """L, and the diagonal of A where its other entries are above that of L."""
         K = dense(system.exact if self.dtype == "float64" else system.op, self.dtype)
-        K.flat[:: len(K) + 1] += system.ridge + jitter
-        return cholesky(
-            K.T, lower=True, overwrite_a=True, check_finite=False
-        )  # K' is K in the order that LAPACK reads
+        K.flat[:: len(K) + 1] += system.ridge
+        kept = self.dtype == "float64" and isinstance(system.op, KernelOperator)
+        diagonal = K.diagonal().copy() if kept else None
+        K.flat[:: len(K) + 1] += jitter
+        (potrf,) = get_lapack_funcs(("potrf",), (K,))
+        L, failed = potrf(K.T, lower=1, clean=0, overwrite_a=1)  # K' in the order that LAPACK reads
+        if failed:
+            raise np.linalg.LinAlgError
+        return L, diagonal
 
     def bytes(self, n: int) -> float:
         return float(np.dtype(self.dtype).itemsize) * n * n
@@ -70,11 +78,13 @@ class Cholesky:
 
 @dataclass(frozen=True, eq=False)
 class Factored:
-    """L with L L' = A."""
+    """L with L L' = A, below the diagonal of one array; above it what A has there, where its
+    `diagonal` is told: a product with A then needs no kernel."""
 
     of: Cholesky
     system: System
     L: Array
+    diagonal: Array | None = None
 
     definite: ClassVar[bool] = True
 
@@ -94,7 +104,14 @@ class Factored:
                 (self.L, True), (R / size).astype(self.L.dtype), check_finite=False
             ) * size, 1
 
-        return refined(self.system.__matmul__, B.astype(np.float64), [once], self.of.tol)
+        return refined(self.product, B.astype(np.float64), [once], self.of.tol)
+
+    def product(self, V: Array) -> Array:
+        """A V."""
+        if self.diagonal is None:
+            return self.system @ V
+        along = self.diagonal - self.L.diagonal()
+        return np.asarray(dsymm(1.0, self.L, V, lower=0)) + along[:, None] * V
 
     def inverse_diag(self) -> Array:
         """The diagonal of A^-1: the squared columns of L^-1, some at a time."""
@@ -126,7 +143,8 @@ class Pivoted(Factored):
     def of_system(cls, of: Cholesky, system: System) -> Pivoted:
         A = dense(system.exact, np.float64)
         A.flat[:: len(A) + 1] += system.ridge
-        return cls(of, system, *lu_factor(A, overwrite_a=True, check_finite=False))
+        LU, pivots = lu_factor(A, overwrite_a=True, check_finite=False)
+        return cls(of, system, LU, pivots=pivots)
 
     @property
     def logdet(self) -> float:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mercer.costs import MAX_CHOLESKY_ROWS
 from mercer.inputs import Array, Table
 from mercer.linalg.cg import Solved, System, conjugate_gradients, refined
 from mercer.linalg.cholesky import Cholesky, Factored
@@ -21,7 +22,6 @@ from mercer.store import register
 # rounding
 INNER_TOLERANCE = 1e-4
 SAMPLE_ROWS = 256  # by which the rounding of a kernel matrix is judged
-MAX_CHOLESKY_ROWS = 3000  # rows up to which a Cholesky factor is quicker than anything else
 
 
 class Handle(Protocol):

@@ -14,6 +14,7 @@ from mercer.inputs import Array, Rows
 from mercer.kernels.base import Kernel
 from mercer.operators.gradients import gradients_of
 from mercer.ops import tiles
+from mercer.ops.distances import WIDE_COLUMNS
 from mercer.ops.threads import parallel_map
 from mercer.pairs import Side, Tile, centre_of
 
@@ -25,7 +26,9 @@ LANES, LANE_BYTES = (
     16,
     16 << 20,
 )  # sums kept apart in a symmetric product, and so the most threads that share one
-KEPT_BYTES = 24 << 20  # columns are kept prepared between tiles while they are smaller than this
+# columns are kept prepared between tiles while they are smaller than this; wide ones, which take
+# about as long to prepare as to multiply, also while they are larger
+KEPT_BYTES, KEPT_WIDE_BYTES = 24 << 20, 128 << 20
 
 
 class KernelOperator:
@@ -299,10 +302,10 @@ class KernelOperator:
         memory.
         """
         pieces = tiles.cuts(self.shape[1], width)
-        copies = 2 + 2 * len(self.kernel.parameters())  # of the columns, scaled by each bandwidth
-        small = (
-            copies * self.Z.width * self.shape[1] * self.dtype.itemsize <= KEPT_BYTES
-        )  # items too
+        each, wide = len(self.kernel.parameters()), self.Z.width >= WIDE_COLUMNS
+        copies = 1 + each if wide else 2 + 2 * each  # of the columns, scaled by each bandwidth
+        most = KEPT_WIDE_BYTES if wide else KEPT_BYTES
+        small = copies * self.Z.width * self.shape[1] * self.dtype.itemsize <= most  # items too
         return [(cols, Side(self.Z[cols], self._centre) if small else None) for cols in pieces]
 
     def _vectors(self, V: ArrayLike, n: int, name: str) -> Array:

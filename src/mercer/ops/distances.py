@@ -22,6 +22,7 @@ NEAR_SHARE = (
 )
 PIECE_NUMBERS = 1 << 20  # of differences at a time
 WORD_BITS = 64
+WIDE_COLUMNS = 128  # from which on copies of rows take longer than passes over their distances
 
 
 def augmented(A: Array, norms: Array, *, left: bool) -> Array:
@@ -45,6 +46,17 @@ def by_product(left: Array, right: Array) -> Array:
         over="ignore", invalid="ignore", divide="ignore"
     ):  # BLAS may leave flags of lanes that hold no entry
         D = left @ right.T
+    return np.abs(D, out=D)
+
+
+def by_norms(X: Array, Z: Array, norms_x: Array, norms_z: Array) -> Array:
+    """The same for plain rows and their squared norms: no copies of wide rows; of rows with
+    themselves half the product."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        D = X @ Z.T
+        D *= -2
+        D += norms_x.astype(D.dtype)[:, None]
+        D += norms_z.astype(D.dtype)
     return np.abs(D, out=D)
 
 

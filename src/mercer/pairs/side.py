@@ -41,7 +41,8 @@ def centre_of(X: Table, Z: Table) -> Array | None:
     if X.items or X.sparse or not (len(X) and len(Z)):
         return None
     with np.errstate(over="ignore", invalid="ignore"):
-        c = (X.data.mean(0, dtype=np.float64) + Z.data.mean(0, dtype=np.float64)) / 2
+        c = X.data.mean(0, dtype=np.float64)
+        c = c if Z is X else (c + Z.data.mean(0, dtype=np.float64)) / 2
     return np.where(np.isfinite(c), c, 0.0)
 
 
@@ -127,8 +128,11 @@ class Side:
         b = per_column(bandwidth, self.rows.width)
         if self.rows.sparse:
             return over(self.data, b, dtype)
-        centre = 0.0 if self.centre is None else self.centre
-        return ((self.data - centre) / b).astype(dtype, copy=False)
+        if self.centre is None:
+            return (self.data / b).astype(dtype, copy=False)
+        A = self.data - self.centre
+        A /= b  # in place: a new array takes as long as the division
+        return A.astype(dtype, copy=False)
 
     def as_dense(self) -> Side:
         """The same side with dense rows."""

@@ -240,6 +240,9 @@ class Tile:
             return np.abs(square_norms(A)[:, None] + square_norms(B) - 2 * product(A, B)).astype(
                 self.dtype
             )
+        if self.width >= distances.WIDE_COLUMNS and dtype == self.X.data.dtype == self.Z.data.dtype:
+            (A, x), (B, z) = self.X.scaled(b), self.Z.scaled(b)
+            return distances.by_norms(A, B, x, z)
         D = distances.by_product(
             self.X.operand(b, dtype, left=True), self.Z.operand(b, dtype, left=False)
         )

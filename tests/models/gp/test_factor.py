@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Gaussian
-from mercer.models.gp.factor import appended, put_back, reference_put_back, removed, root
+from mercer.models.gp.factor import (
+    appended,
+    inverse,
+    put_back,
+    reference_put_back,
+    removed,
+    root,
+)
 
 
 @pytest.mark.parametrize("n", [1, 2, 17])
@@ -50,3 +57,14 @@ def test_a_root_ends():
             root(C, 1.0, 1e-14)
     with pytest.raises(ValueError, match="too large"), np.errstate(all="ignore"):
         appended(np.eye(1), np.array([[1e200]]), np.array([[np.inf]]))
+
+
+@pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 130, 257])
+def test_the_inverse_by_halves_is_lapacks(n):
+    rng = np.random.default_rng(n)
+    A = rng.normal(size=(n, n))
+    A = A @ A.T + np.eye(n)
+    L = np.asfortranarray(np.linalg.cholesky(A))
+    R = inverse(L.copy(order="F"))
+    np.testing.assert_allclose(np.tril(R), np.tril(np.linalg.inv(A)), rtol=1e-8, atol=1e-10)
+    assert not np.triu(R, 1).any()  # what was zero above stays so

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from mercer.inputs import Table
-from mercer.kernels import Gaussian, Matern, Periodic
+from mercer.kernels import Gaussian, Linear, Matern, Periodic
 from mercer.kernels.params import substitute
+from mercer.models.gp import likelihood
 from mercer.models.gp.likelihood import marginal_likelihood
 from tests.market import rows, trees
 
@@ -109,3 +110,29 @@ def test_gradients_take_the_memory_of_the_matrix():
     assert (
         used < 6 * matrix
     )  # with room for the tiles of two threads; an (n, n, p) array alone would be 25
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Gaussian(0.7),
+        Gaussian((0.7, 1.5, 3.0)),
+        0.5 * Matern((1.0, 2.0, 3.0), nu=1.5) + 2.0 * Gaussian(0.4),
+        Linear() * Gaussian(2.0) + Linear(),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("q", [1, 2])
+def test_one_reading_of_few_rows_is_that_by_tiles(kernel, q, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(45, 3)), 2, axis=0) + 1e3  # with copies, far from zero
+    rows, Y = Table(X), rng.normal(size=(90, q))
+    for noise, scale in ((0.1, None), (0.1, 2.0), (rng.uniform(0.1, 1, 90), 1.5)):
+        monkeypatch.setattr(likelihood, "WHOLE", 400)
+        one = marginal_likelihood(kernel, rows, Y, noise, scale)
+        monkeypatch.setattr(likelihood, "WHOLE", 0)
+        monkeypatch.setattr(likelihood.tiles, "square", lambda size: 64)
+        many = marginal_likelihood(kernel, rows, Y, noise, scale)
+        assert np.isclose(one.log, many.log, rtol=1e-9)
+        np.testing.assert_allclose(one.gradient, many.gradient, rtol=1e-6, atol=1e-6)
+        monkeypatch.undo()

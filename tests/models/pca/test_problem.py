@@ -45,4 +45,4 @@ def test_which_methods_exist_follows_from_settings_alone(monkeypatch):
 def test_the_plan_is_a_function_of_shapes(n, own, way):
     s = PCASettings.of(KernelPCA(2))
     assert choose(n, own, s).way == way
-    assert choose(n, own, s, items=True).way == ("exact" if n <= 1500 else "iterative")
+    assert choose(n, own, s, items=True).way == ("exact" if n <= 300 else "iterative")

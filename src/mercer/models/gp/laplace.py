@@ -7,12 +7,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import expit, log_expit, log_ndtr, logsumexp
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
-from mercer.models.gp.factor import LEAST_JITTER, MOST_JITTER, few_threads
+from mercer.models.gp.factor import LEAST_JITTER, MOST_JITTER, few_threads, inverse
 from mercer.models.gp.likelihood import MarginalLikelihood, pull
 from mercer.ops.tiles import cuts
 
@@ -117,8 +117,8 @@ def _one(kernel: Kernel, rows: Table, K: Array, y: Array, scale: float) -> tuple
     f)."""
     m = mode(K, y)
     root, pi = np.sqrt(m.W), expit(m.f)
-    inverse = dpotri(m.L, lower=1)[0]
-    R = np.tril(inverse) + np.tril(inverse, -1).T
+    B = np.tril(inverse(np.array(m.L, order="F")))
+    R = B + np.tril(B, -1).T
     R *= root[:, None]
     R *= root  # (K + W^-1)^-1
     variance = K.diagonal() - np.einsum("ij,ij->i", K @ R, K)
@@ -127,7 +127,8 @@ def _one(kernel: Kernel, rows: Table, K: Array, y: Array, scale: float) -> tuple
     slope = (y + 1) / 2 - pi
     u = s - R @ (K @ s)
     U, V = np.column_stack([m.a, u, slope]), np.column_stack([m.a, slope, u])
-    by_kernel = np.array([*kernel.parameters().values()]) * scale * pull(kernel, rows, U, V, R)
+    slopes = scale * pull(kernel, rows, U, V, np.triu(R))
+    by_kernel = np.array([*kernel.parameters().values()]) * slopes
     by_scale = 0.5 * float(np.einsum("ij,ij->", U, K @ V) - np.vdot(R, K))
     return m.log, np.array([*by_kernel, 0.0, by_scale])
 

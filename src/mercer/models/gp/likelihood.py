@@ -7,14 +7,23 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotri
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
-from mercer.models.gp.factor import best_scale, factor, few_threads, log_determinant, solve
+from mercer.kernels.params import substitute
+from mercer.models.gp.factor import (
+    best_scale,
+    factor,
+    few_threads,
+    inverse,
+    log_determinant,
+    solve,
+)
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
-from mercer.pairs import Sides, Tile, centre_of
+from mercer.pairs import Dual, DualPairs, Side, Sides, Tile, centre_of, contract
+
+WHOLE = 400  # rows up to which kernel and slopes are one tile, read once
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,22 +67,20 @@ def _marginal_likelihood(
     slopes: bool,
 ) -> MarginalLikelihood:
     n, q = Y.shape
-    L = factor(lambda: kernel(rows), noise, scale or 1.0, kernel)
+    read = WholeTile(kernel, rows) if n <= WHOLE and not rows.items else PullByTiles(kernel, rows)
+    L = factor(read.matrix, noise, scale or 1.0, kernel, clear=True)
     coef = solve(L, Y)
     fit, det = float(np.vdot(Y, coef)), log_determinant(L)
     s = best_scale(fit, n * q, noise, least) if scale is None else 1.0
     log = -0.5 * (fit / s + q * det + n * q * math.log(2 * math.pi * s))
     gradient = (
-        _slopes(kernel, rows, L, coef / math.sqrt(s), noise, scale, fit / s)
-        if slopes
-        else np.zeros(0)
+        _slopes(read, L, coef / math.sqrt(s), noise, scale, fit / s) if slopes else np.zeros(0)
     )
     return MarginalLikelihood(log, gradient, s if scale is None else scale)
 
 
 def _slopes(
-    kernel: Kernel,
-    rows: Table,
+    read: WholeTile | PullByTiles,
     L: Array,
     coef: Array,
     noise: float | Array,
@@ -82,11 +89,9 @@ def _slopes(
 ) -> Array:
     """tr(W dA), W = (coef coef' - q A^-1) / 2; L is overwritten."""
     n, q = coef.shape
-    inverse = dpotri(L, lower=1, overwrite_c=1)[0].T  # the upper triangle, by rows
-    along = noise * 0.5 * (np.square(coef).sum(1) - q * inverse.diagonal())  # (n,)
-    by_kernel = np.array([*kernel.parameters().values()]) * pull(
-        kernel, rows, coef, coef, inverse, q
-    )
+    R = inverse(L).T  # the upper triangle, by rows
+    along = noise * 0.5 * (np.square(coef).sum(1) - q * R.diagonal())  # (n,)
+    by_kernel = np.array([*read.kernel.parameters().values()]) * read.pull(coef, coef, R, q)
     free = (
         0.5 * (fit - n * q)
         # by the scale at this ratio: zero where it is the best, and not where the least noise holds it
@@ -98,9 +103,52 @@ def _slopes(
     return np.array([*((scale or 1.0) * by_kernel), by_noise, by_scale])
 
 
+class WholeTile:
+    """The kernel matrix of few rows and its slopes, from one reading of the formula."""
+
+    def __init__(self, kernel: Kernel, rows: Table) -> None:
+        side = Side(rows, centre_of(rows, rows))
+        self.kernel, self.index = kernel, {path: i for i, path in enumerate(kernel.parameters())}
+        k = substitute(kernel, lambda path, v: Dual(v, {self.index[path]: 1.0}))
+        self.shape, self.read = (len(rows),) * 2, k.on(DualPairs(Tile(side, side, 0)))
+
+    def matrix(self) -> Array:
+        """K, to be overwritten."""
+        value = self.read.v if isinstance(self.read, Dual) else self.read
+        return np.array(np.broadcast_to(value, self.shape), np.float64, order="C")
+
+    def pull(self, U: Array, V: Array, R: Array, q: int = 1) -> Array:
+        """d tr(W K) / d parameter, as `pull`."""
+        return contract(self.read, upper_weights(U, V, R, q), len(self.index))
+
+
+@dataclass(frozen=True, eq=False)
+class PullByTiles:
+    """The same of many rows: the formula is read twice, tile by tile."""
+
+    kernel: Kernel
+    rows: Table
+
+    def matrix(self) -> Array:
+        return np.asarray(self.kernel(self.rows))
+
+    def pull(self, U: Array, V: Array, R: Array, q: int = 1) -> Array:
+        return pull(self.kernel, self.rows, U, V, R, q)
+
+
+def upper_weights(U: Array, V: Array, R: Array, q: int) -> Array:
+    """Of all pairs in tr(W K), W = (U V' - q R) / 2 symmetric; R is zero below the diagonal, and
+    stands there for both triangles."""
+    W = (0.5 * U) @ V.T
+    along = 0.5 * q * R.diagonal()
+    W -= R if q == 1 else q * R
+    W.flat[:: len(W) + 1] += along
+    return np.asarray(W)
+
+
 def pull(kernel: Kernel, rows: Table, U: Array, V: Array, R: Array, q: int = 1) -> Array:
-    """d tr(W K) / d parameter for a symmetric W = (U V' - q R) / 2; of R the upper triangle is
-    read. No (n, n, p) array is made."""
+    """d tr(W K) / d parameter for a symmetric W = (U V' - q R) / 2; of R, which is zero below the
+    diagonal, the upper triangle stands for both. No (n, n, p) array is made."""
     sides = Sides(rows, centre_of(rows, rows))
     pieces = tiles.cuts(len(rows), tiles.square(8))
 
@@ -115,11 +163,9 @@ def pull(kernel: Kernel, rows: Table, U: Array, V: Array, R: Array, q: int = 1) 
         )
 
     def weights(r: slice, c: slice) -> Array:
-        W = U[r] @ V[c].T - q * R[r, c]
-        if r == c:  # below the diagonal there are no values; the tiles beyond count twice
-            W = np.triu(W)
-            return np.asarray((W + W.T) / 2 - np.diag(W.diagonal()) / 2)
-        return W
+        if r == c:  # the tiles beyond count twice
+            return upper_weights(U[r], V[c], R[r, c], q)
+        return np.asarray(U[r] @ V[c].T - q * R[r, c])
 
     tiles.settle_allocator()
     return np.sum(parallel_map(row, range(len(pieces))), axis=0)

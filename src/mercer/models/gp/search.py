@@ -24,18 +24,25 @@ LOG = logger("gp")
 
 BOUND = 1e-6  # of the distance of two bounds: so near is on one
 STEP = 4  # rows of one rung over those of the one below: its cost is then a few per cent
-MIN_SEARCH_ROWS = 300
+MIN_SEARCH_ROWS = 60
+ROWS_A_VARIABLE, ROWS_OF_A_FORM = (
+    20,
+    8,
+)  # of the first rung: by which ends are chosen, or only one of every form of kernel
 ROUGH, FAIR, FINE = (
     1e-4,
     1e-5,
     1e-7,
 )  # what a step must bring, in the loss of a row: on few rows, where a step is dear, and on all
+SAME, ENDS = 0.2, 3  # logarithms within which two ends are one, and how many are followed
+TOLD = 0.15  # less of the loss of a row than noise alone has: the rows tell something
 SPREAD = 0.1, 10.0  # how much less or more than others a variable may be trusted to move
-LOOK_STEPS, MAX_STEPS, REFINE_STEPS = (
-    12,
+LOOK_STEPS, AGAIN_STEPS, MAX_STEPS, REFINE_STEPS = (
+    8,
+    6,
     200,
     8,
-)  # steps from every start, from the best, and where a step is dear
+)  # steps from every start, from promising ends, from the best, and where a step is dear
 Measure = Callable[
     ..., MarginalLikelihood
 ]  # of a kernel, rows, Y, noise and scale, None for the best with a noise of `least` or more
@@ -117,7 +124,9 @@ def learn(
     most : rows of the last rung, all of them where None
     """
     order = permutation(Stream(seed), len(rows))
-    rungs = ladder(min(len(rows), most or len(rows)), max(s.space.size for s in starts))
+    forms, free = len({id(s.space) for s in starts}), max(s.space.size for s in starts)
+    last = min(len(rows), most or len(rows))
+    rungs = ladder(last, free * (ROWS_A_VARIABLE if forms == 1 else ROWS_OF_A_FORM))
 
     def climb(s: Start, reach: Array, n: int, tol: float, steps: int) -> LocalOptimum:
         at = order[:n] if n < len(rows) else slice(None)
@@ -134,7 +143,16 @@ def learn(
             measure=measure,
         )
 
-    found = [climb(s, np.ones(s.space.size), rungs[0], ROUGH, LOOK_STEPS) for s in starts]
+    def look(n: int) -> list[LocalOptimum]:
+        return [climb(s, np.ones(s.space.size), n, ROUGH, LOOK_STEPS) for s in starts]
+
+    found, noisy = look(rungs[0]), noise_alone(Y) - TOLD
+    while len(rungs) > 1 and min(c.loss for c in found) > noisy:
+        rungs = rungs[1:]  # so few rows tell nothing but noise: more of them may
+        found = look(rungs[0])
+    if len(rungs) > 1:
+        rungs = rungs[1:]  # few rows tell where to begin, more of them which end is the better
+        found = [climb(c.end, c.reach, rungs[0], ROUGH, AGAIN_STEPS) for c in promising(found)]
     best = min(found, key=lambda c: c.loss)
     for n in rungs:
         best = climb(best.end, best.reach, n, FINE if n == rungs[-1] else ROUGH, MAX_STEPS)
@@ -208,15 +226,35 @@ def _met(end: Start) -> tuple[str, ...]:
     return tuple(name for name, g in names if g >= 0 and on[g])
 
 
-def ladder(n: int, free: int) -> list[int]:
-    """The numbers of rows, ending with n.
+def noise_alone(Y: Array) -> float:
+    """-log p(Y) / n where there is but noise."""
+    return 0.5 * math.log(2 * math.pi * math.e * max(float(np.mean(Y * Y)), np.finfo(float).tiny))
 
-    >>> ladder(5000, 10), ladder(200, 3)
-    ([312, 1250, 5000], [200])
+
+def promising(found: Sequence[LocalOptimum]) -> list[LocalOptimum]:
+    """The best end of every form of kernel; of one form alone the best that are apart."""
+    most = ENDS if len({id(c.end.space) for c in found}) == 1 else 1
+    kept: list[LocalOptimum] = []
+    for c in sorted(found, key=lambda c: c.loss):
+        same = [k for k in kept if k.end.space is c.end.space]
+        if len(same) < most and not any(_near(c, k) for k in same):
+            kept.append(c)
+    return kept
+
+
+def _near(a: LocalOptimum, b: LocalOptimum) -> bool:
+    return bool(np.abs(a.end.z - b.end.z).max(initial=0) < SAME)
+
+
+def ladder(n: int, least: int) -> list[int]:
+    """The numbers of rows, ending with n; only the first may be more than a quarter of the next.
+
+    >>> ladder(5000, 100), ladder(200, 30), ladder(100, 30)
+    ([100, 312, 1250, 5000], [60, 200], [100])
     """
-    least, rungs = max(MIN_SEARCH_ROWS, 15 * free), [n]
-    while rungs[0] // STEP >= least:
-        rungs.insert(0, rungs[0] // STEP)
+    least, rungs = max(MIN_SEARCH_ROWS, least), [n]
+    while rungs[0] >= 2 * least:
+        rungs.insert(0, max(least, rungs[0] // STEP))
     return rungs
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import cholesky, eigh, qr
 
+from mercer.costs import eigenvectors, quickest
 from mercer.inputs import Array
 from mercer.invariants import Floats, Whole
 from mercer.linalg.decompose import OVERSAMPLING, Eigenpairs, largest, signed
@@ -17,7 +18,7 @@ from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
-DENSE = 1500  # rows up to which the whole matrix is decomposed
+KEPT = 0.5  # of the memory limit: a matrix that is multiplied with is kept within it
 FACTORED = 5000  # rows up to which it is certain that a matrix is of a kernel
 DEPTH = 8  # blocks of a Krylov space before it starts afresh from its best vectors
 RESTARTS = 12
@@ -71,11 +72,13 @@ class DualComponents:
         return np.asarray(Z @ self.dual.T + 1 / len(self.dual))
 
 
-def components(op: Operator, k: int, way: str = "auto", seed: int = 0) -> DualComponents:
+def components(
+    op: Operator, k: int, way: str = "auto", seed: int = 0, memory: float = 1e9
+) -> DualComponents:
     """The k leading components of the rows of a square operator.
 
-    way: "exact" decomposes the n x n matrix, "iterative" knows it by products, "auto" is exact up
-    to 1,500 rows.
+    way: "exact" decomposes the n x n matrix, "iterative" knows it by products, "auto" is what takes
+    less, see `way_of`. Within half the `memory` the matrix is kept between products.
 
     >>> from mercer.kernels import Linear
     >>> from mercer.operators import KernelOperator
@@ -87,14 +90,23 @@ def components(op: Operator, k: int, way: str = "auto", seed: int = 0) -> DualCo
     exact = op.astype(np.float64)
     n = exact.shape[0]
     k = min(k, n)
-    whole = way == "exact" or (way == "auto" and n <= DENSE) or n <= 4 * (k + OVERSAMPLING)
-    mean = (exact @ np.full(n, 1 / n)) if n else np.zeros(0)
+    way = way_of(n, k) if way == "auto" else way
+    whole = way == "exact" or n <= 4 * (k + OVERSAMPLING)
+    K = dense(exact, np.float64) if whole or kept(n, memory) else exact
+    mean = (K @ np.full(n, 1 / n)) if n else np.zeros(0)
     grand, total = mean.mean(), float(exact.diag().sum(dtype=np.float64) - mean.sum())
     if whole:
-        values, vectors = largest(lambda: _whole(exact, mean, grand), k, overwrite=True)
+        once = (
+            [K] if isinstance(K, np.ndarray) else []
+        )  # made anew where LAPACK is asked again, as it overwrites what it reads
+        values, vectors = largest(
+            lambda: _whole(once.pop() if once else dense(exact, np.float64), mean, grand),
+            k,
+            overwrite=True,
+        )
         s, residual, products = Eigenpairs(np.maximum(values[::-1], 0), vectors[:, ::-1]), 0.0, 1
     else:
-        s, residual, products = leading(lambda V: _centred(exact @ _centred(V)), n, k, seed)
+        s, residual, products = leading(lambda V: _centred(K @ _centred(V)), n, k, seed)
     values = np.where(s.values > FLOOR * s.values.max(initial=0), s.values, 0)
     V = signed(s.vectors)
     dual = V * np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
@@ -108,13 +120,32 @@ def _centred(V: Array) -> Array:
     return V - V.mean(axis=0)
 
 
-def _whole(op: Operator, mean: Array, grand: float) -> Array:
-    """K - m 1' - 1 m' + mean(m), as LAPACK reads it."""
-    K = dense(op, np.float64)
+def _whole(K: Array, mean: Array, grand: float) -> Array:
+    """K - m 1' - 1 m' + mean(m), in the place of K, as LAPACK reads it."""
     K -= mean
     K -= mean[:, None]
     K += grand
     return K.T
+
+
+def way_of(n: int, k: int) -> str:
+    """ "exact" where decomposing the whole matrix of n rows takes less than k components from
+    products with it, else "iterative".
+
+    >>> way_of(500, 2), way_of(500, 100)
+    ('iterative', 'exact')
+    """
+    return quickest(eigenvectors(n, block_of(n, k)))
+
+
+def kept(n: int, memory: float) -> bool:
+    """Whether the matrix of n rows is kept between products with it."""
+    return 8.0 * n * n <= KEPT * memory
+
+
+def block_of(n: int, k: int) -> int:
+    """How many vectors a matrix is multiplied with at a time for k components."""
+    return min(n, k + max(OVERSAMPLING, k // 5))
 
 
 def lowest(op: Operator, top: float, tol: float, seed: int = 0) -> float:
@@ -177,7 +208,7 @@ def leading(
     >>> s.values.round(9), residual < 1e-7
     (array([1.  , 0.9 , 0.81]), True)
     """
-    width, products = min(n, k + max(OVERSAMPLING, k // 5)), 0
+    width, products = block_of(n, k), 0
     V = qr(normals(Stream(seed), 0, n, width), mode="economic", check_finite=False)[0]
     for _ in range(restarts):
         basis, images = V, product(V)

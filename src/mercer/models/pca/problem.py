@@ -12,7 +12,7 @@ from mercer.lifts.widths import default_features, width
 from mercer.models.base import bytes_of
 from mercer.models.expansion import kernel_at
 from mercer.models.maps import FittedMap, fitted_map
-from mercer.models.pca.eigenvectors import DENSE
+from mercer.models.pca.eigenvectors import way_of as matrix_way
 from mercer.models.settings import KernelSetting, LiftSetting, Seed, checked_flag, way_of, whole
 from mercer.plans import Plan
 
@@ -86,7 +86,7 @@ def choose(n: int, own: int | None, s: PCASettings, *, items: bool = False) -> P
     if s.way in DUAL:
         return Plan(s.way, "asked for")
     matrix = Plan(
-        "exact" if n <= DENSE else "iterative",
+        matrix_way(n, s.most(n)),
         "the kernel has no features that are fewer than the rows ask for",
     )
     if s.precomputed or items:

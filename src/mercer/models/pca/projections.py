@@ -144,17 +144,18 @@ def fit_dual(s: PCASettings, X: Table, way: str) -> DualProjection:
         raise ValueError(
             f"X must be a symmetric Gram matrix, but X - X.T is {off:.1e} of its largest value; give (X + X.T) / 2."
         )
-    found = eigenvectors.components(op, s.most(n), way, seed)
+    found = eigenvectors.components(op, s.most(n), way, seed, s.memory)
     check_finite(np.append(found.values, found.total))
     if s.precomputed:
         _warn_if_indefinite(op, float(found.values[0]), seed)
     found = found.trimmed() if s.trims else found
     whole = found.products == 1
-    why = f"{n:,} rows: " + (
-        "their kernel matrix is decomposed" if whole else "their kernel matrix is known by products"
-    )
+    kept = not whole and eigenvectors.kept(n, s.memory)
+    way_to = "known by products" + (", and kept for them" if kept else "")
+    why = f"{n:,} rows: their kernel matrix is {'decomposed' if whole else way_to}"
     settings = {"rows": n, "n_components": len(found.values), "residual": found.residual}
-    held = 8.0 * n * n if whole else 16.0 * n * eigenvectors.DEPTH * (s.most(n) + OVERSAMPLING)
+    held = 8.0 * n * n if whole or kept else 0.0
+    held += 0.0 if whole else 16.0 * n * eigenvectors.DEPTH * (s.most(n) + OVERSAMPLING)
     plan = Plan("exact" if whole else "iterative", why, settings, bytes=held, passes=found.products)
     return DualProjection(plan, over, found)
 

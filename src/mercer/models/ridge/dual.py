@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.costs import MAX_CHOLESKY_ROWS
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels.defaults import bandwidths, scaled
 from mercer.kernels.ways import value_ways
 from mercer.linalg.cholesky import Cholesky
 from mercer.linalg.least_squares import RidgeSolution, exact
-from mercer.linalg.solvers import CG, MAX_CHOLESKY_ROWS, AutoSolver
+from mercer.linalg.solvers import CG, AutoSolver
 from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.ridge.cross_validation import (
     FoldErrors,
