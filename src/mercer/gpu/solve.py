@@ -72,6 +72,15 @@ class Preconditioner:
             H += part.T @ part
         return cls(F, s, torch.linalg.cholesky(H))
 
+    @property
+    def rank(self) -> int:
+        return int(self.S.shape[1])
+
+    def correlated(self, E: Tensor) -> Tensor:
+        """(n, q) with covariance F F' + diag(d) from independent normals E (rank + n, q)."""
+        low = (self.S @ E[: self.rank].float()).double()
+        return (low + E[self.rank :]) / self.s[:, None]
+
     def solve(self, R: Tensor) -> Tensor:
         U = self.s[:, None] * R
         inner = torch.cholesky_solve((self.S.T @ U.float()).double(), self.root)
@@ -135,18 +144,63 @@ def _factor(A: Tensor, floor: float) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True, eq=False)
+class HostPreconditioner:
+    """The same for arrays of the host, as learners on the CPU read `Woodbury`."""
+
+    of: Preconditioner
+
+    @property
+    def rank(self) -> int:
+        return self.of.rank
+
+    @property
+    def s(self) -> Array:
+        return np.asarray(self.of.s.cpu().numpy())
+
+    @property
+    def logdet(self) -> float:
+        return self.of.logdet
+
+    def correlated(self, E: Array) -> Array:
+        return _back(self.of.correlated(_moved(E, self.of.s)))
+
+    def solve(self, B: Array) -> Array:
+        return _back(self.of.solve(_moved(B, self.of.s)))
+
+
+def _moved(A: Array, like: Tensor) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(A, np.float64)).to(like.device)
+
+
+def _back(A: Tensor) -> Array:
+    return np.asarray(A.cpu().numpy())
+
+
+@dataclass(frozen=True, eq=False)
 class GPUSystem:
     """A = K + diag(d), ready to be solved with."""
 
     of: GPUSolver
     op: GPUOperator
     d: Tensor
-    preconditioner: Preconditioner
+    P: Preconditioner
+
+    @property
+    def preconditioner(self) -> HostPreconditioner:
+        return HostPreconditioner(self.P)
+
+    def product(self, V: Array) -> Array:
+        """A V of arrays of the host, K by products to about 1e-6."""
+        return _back(self.times(_moved(V, self.d)))
+
+    def times(self, V: Tensor) -> Tensor:
+        """A V"""
+        return self.op @ V + self.d[:, None] * V
 
     @property
     def logdet(self) -> float:
         """That of the preconditioner."""
-        return self.preconditioner.logdet
+        return self.P.logdet
 
     def solve(self, B: Array) -> Solved:
         """A^-1 B (n, q): rounds of conjugate gradients, each on a residual taken in float64."""
@@ -178,10 +232,10 @@ class GPUSystem:
         P, gamma = torch.zeros_like(B), torch.ones(B.shape[1], dtype=B.dtype, device=B.device)
         on = torch.linalg.vector_norm(R, dim=0) > goal
         while steps < max_steps and bool(on.any()):
-            Z = self.preconditioner.solve(R)
+            Z = self.P.solve(R)
             new = (R * Z).sum(dim=0)
             P = Z + (new / gamma) * P if steps else Z
-            AP = self.op @ P + self.d[:, None] * P
+            AP = self.times(P)
             steps += 1
             curve = (P * AP).sum(dim=0)
             fine = on & (curve > 0) & (new > 0)
