@@ -1,10 +1,13 @@
 """How a tile's values are summed over its columns: with few right-hand sides, with many, or with
-functions of the two rows' columns; lines of a program, each beside the shape of what it leaves."""
+functions of the two rows' columns.
+
+Each says which arrays it takes beside V, the shape of what a run of columns leaves, and the lines of
+a program: before its loop, loads inside it, the sums themselves, and what is stored after it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 # of cx and cz, one column of the two rows: what derivatives by inputs and parameters are sums of
 SLOPES = {
@@ -21,20 +24,6 @@ SLOPES = {
     "harmonic": "xp.where(cx + cz > 0.0, 2.0 * RATIO * RATIO, 0.0)",
 }
 RATIO = "(cz / xp.where(cx + cz > 0.0, cx + cz, 1.0))"
-
-
-class Contraction(Protocol):
-    """What a program does with the values of its pairs."""
-
-    arrays: tuple[str, ...]  # that it takes beside V
-
-    def shape(self, rows: int) -> tuple[int, ...]:
-        """Of what a run of columns leaves."""
-
-    def before(self) -> list[str]: ...
-    def loads(self) -> list[str]: ...
-    def lines(self, results: list[str]) -> list[str]: ...
-    def after(self) -> list[str]: ...
 
 
 @dataclass(frozen=True)
@@ -149,3 +138,6 @@ class ColumnSums:
         run = f"xp.program_id(1).to(xp.int64) * {self.sides * self.columns}"
         at = f"side * {self.columns} + first + xp.arange(0, {self.group})[None, :]"
         return [f"xp.store(OUT + ({run} + {at}) * n + rows[:, None], total)"]
+
+
+Contraction = Sums | Products | ColumnSums

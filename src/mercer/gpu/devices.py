@@ -63,6 +63,15 @@ def device_there(asked: str) -> str | None:
     return None if asked == "cpu" or missing() is not None else device_of(asked)
 
 
+def told(asked: str) -> str:
+    """How plans name the GPU that was taken.
+
+    >>> told("cuda:1")
+    'on the GPU (cuda:1)'
+    """
+    return f"on the GPU ({'cuda, which is there' if asked == 'auto' else asked})"
+
+
 def free_bytes(device: str) -> float:
     """Memory of a torch device that is not taken; Triton's interpreter has what a small one has."""
     if device == "cpu":

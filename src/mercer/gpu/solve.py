@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 
 from mercer.gpu.backend import Tensor, torch
+from mercer.gpu.devices import free_bytes
 from mercer.gpu.operator import GPUOperator
 from mercer.inputs import Array
 from mercer.linalg.cg import Solved
+from mercer.plans import quantity
 
 PIECE = 1 << 17  # rows of columns that are formed at a time
 PROPOSALS = 64  # pivots drawn at a time
 MIN_RESIDUAL = 1e-6  # of k(x, x): less than this left of it is rounding
 INNER_TOLERANCE = 1e-4  # of a round on float32 products
 MAX_ROUNDS = 6
+SHARE = 0.4  # of free memory that a preconditioner may take
+ROW_BYTES, VECTOR_BYTES, FIXED_BYTES = 64, 128, 1 << 28  # a number of X, a row of B, and all else
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class GPUSolver:
     max_steps : products in all
     rank : pivots of the preconditioner; None: as many as `memory` holds, at most 12 sqrt(n) or
     1,000, the larger
-    memory : bytes for the preconditioner
+    memory : bytes for the preconditioner, or `SHARE` of what the device has free where that is less
     """
 
     tol: float = 1e-6
@@ -45,11 +49,20 @@ class GPUSolver:
         if not isinstance(op, GPUOperator):
             op = GPUOperator(op.kernel, op.X, device=self.device)
         d = torch.from_numpy(np.ascontiguousarray(ridge)).to(op.device)
-        return GPUSystem(self, op, d, Preconditioner.of(op, d, self._rank(len(ridge)), self.seed))
+        rank = self.rank_at(len(ridge), op.device)
+        return GPUSystem(self, op, d, Preconditioner.of(op, d, rank, self.seed))
 
-    def _rank(self, n: int) -> int:
-        room = int(self.memory // (4 * n))
+    def rank_at(self, n: int, device: str) -> int:
+        """Pivots for n rows on a device, as its memory allows."""
+        room = int(min(self.memory, SHARE * free_bytes(device)) // (4 * n))
         return max(1, min(n, self.rank or max(1000, int(12 * n**0.5)), room))
+
+    def no_room(self, n: int, d: int, columns: int, device: str) -> str | None:
+        """Why rows and vectors do not fit the device, in words; None where they do."""
+        needed, free = n * (ROW_BYTES * d + VECTOR_BYTES * columns) + FIXED_BYTES, free_bytes(device)
+        if needed <= free:
+            return None
+        return f"it needs {quantity(needed, 'B')}, and the GPU has {quantity(free, 'B')} free"
 
 
 @dataclass(frozen=True, eq=False)

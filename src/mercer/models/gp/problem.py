@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer import methods
-from mercer.gpu.devices import device_of
+from mercer.gpu.devices import device_of, told
 from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel, positioned
 from mercer.kernels.defaults import is_precomputed, kernel_of, resolve
@@ -224,7 +224,7 @@ def choose(n: int, outputs: int, s: ProcessSettings, no_gpu: str | None = "") ->
         return Plan("exact", "a Gram matrix was given", bytes=size, flops=n**3 / 3)
     if s.lift is not None or s.way in ("features", "landmarks"):
         return Plan("landmarks" if s.over_landmarks else "features", "asked for")
-    where = f" on the GPU ({s.device})" if no_gpu is None else ""
+    where = f" {told(s.device)}" if no_gpu is None else ""
     if s.way == "iterative":
         why = f"{n:,} rows: asked for{where}, {matrix} is never formed"
         return Plan("iterative", why, bytes=s.memory)

@@ -213,7 +213,7 @@ class FittedRidge:
             )
         phi = map_of(s, rows, stream=True)
         stream = moments.begin(s, phi, folds, rows.X, rows.Y, model.flat)
-        return stream.taking(stream.gathered(rows.X, rows.Y, rows.weight), s, "")
+        return stream.taking(stream.gathered(rows.X, rows.Y, rows.weight, s.gpu), s, "")
 
     def alone(self) -> Self:
         """That only predicts: without statistics and rows."""
