@@ -45,7 +45,9 @@ def test_moments_are_those_of_the_cpu(d, weighted, monkeypatch):
     phi = FittedMap.fit(RandomFourier(Gaussian(d**0.5), 70, random_state=0), Table(X))
     shift = np.concatenate([phi.shift(Table(X)), Y[:9].mean(0)])
     given = (Table(X), shift, Y, weight, np.arange(300) % 3, 3)
-    for ours, theirs in zip(phi.fold_moments(*given, device()), phi.fold_moments(*given), strict=True):
+    for ours, theirs in zip(
+        phi.fold_moments(*given, device()), phi.fold_moments(*given), strict=True
+    ):
         close(ours, theirs, np.array([35**-0.5] * 70 + [4.0, 4.0]))
 
 

@@ -10,11 +10,12 @@ import numpy as np
 from mercer.gpu import files
 from mercer.gpu.backend import Tensor, torch
 from mercer.gpu.operands import LARGEST
+from mercer.gpu.tile import FAST
 from mercer.inputs import Array
 from mercer.stats import Moments
 
 CHUNK = 64  # columns of a product at a time
-ROWS, COLS = 128, 64  # of a tile
+ROWS, COLS = 64, 64  # of a tile: 151 registers, where 128 rows would spill
 ALIGNED = 64  # features, targets and weights are padded to a multiple of it
 BATCH_BYTES = 1 << 29  # of the pieces of features that are held at a time
 MOST_BATCH, LEAST_BATCH = 1 << 16, 1 << 10  # rows that are summed in float32
@@ -27,7 +28,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+FUNCTIONS@triton.jit
 def product(H, L, A, B, ANGLE, SHIFT, ROOT, UNIT, width, m,
             K: tl.constexpr, R: tl.constexpr, C: tl.constexpr):
     rows = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R)
@@ -38,9 +39,11 @@ def product(H, L, A, B, ANGLE, SHIFT, ROOT, UNIT, width, m,
         b = tl.load(B + cols[None, :].to(tl.int64) * K + (k + tl.arange(0, CHUNK))[:, None])
         g = tl.dot(a, b, g)
     angle = g * tl.load(UNIT) + tl.load(ANGLE + cols)[None, :]
+    turns = tl.floor(angle * 0.15915494309189535 + 0.5)
+    angle = (angle - turns * 6.28125) - turns * 0.0019353071795864769
     root, there = tl.load(ROOT + rows)[:, None], (cols < m)[None, :]
-    cosine = root * (tl.cos(angle) - tl.load(SHIFT + cols, cols < m, 0.0)[None, :])
-    sine = root * (tl.sin(angle) - tl.load(SHIFT + m + cols, cols < m, 0.0)[None, :])
+    cosine = root * (COS(angle) - tl.load(SHIFT + cols, cols < m, 0.0)[None, :])
+    sine = root * (SIN(angle) - tl.load(SHIFT + m + cols, cols < m, 0.0)[None, :])
     at = rows[:, None] * width + cols[None, :]
     high, low = cosine.to(tl.float16), sine.to(tl.float16)
     tl.store(H + at, high, there)
@@ -48,6 +51,17 @@ def product(H, L, A, B, ANGLE, SHIFT, ROOT, UNIT, width, m,
     tl.store(L + at, (cosine - high.to(tl.float32)).to(tl.float16), there)
     tl.store(L + m + at, (sine - low.to(tl.float32)).to(tl.float16), there)
 '''.replace("CHUNK", str(CHUNK))
+
+
+def text(fast: bool) -> str:
+    """Of the tile; `fast`: cosines and sines of angles within half a turn by one instruction, to
+    2^-20, which Triton's interpreter has not."""
+    codes = ("cos", "sin") if fast else ()
+    functions = "".join(FAST.format(name=f"fast_{name}", code=name) for name in codes)
+    out = TEXT.replace("FUNCTIONS", functions)
+    for name in ("cos", "sin"):
+        out = out.replace(f"{name.upper()}(", f"fast_{name}(" if fast else f"tl.{name}(")
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +132,7 @@ class FourierMoments:
         H, L = (
             torch.zeros((n, self.width), dtype=torch.float16, device=self.device) for _ in range(2)
         )
-        files.load(TEXT)[(n // ROWS, len(side.angle) // COLS)](
+        files.load(text(fast=self.device != "cpu"))[(n // ROWS, len(side.angle) // COLS)](
             H, L, A, side.B, side.angle, side.shift, roots, (unit * side.unit).float(), self.width,
             len(self.W), K=A.shape[1], R=ROWS, C=COLS, num_warps=4, num_stages=2,
         )  # fmt: skip

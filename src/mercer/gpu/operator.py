@@ -3,12 +3,13 @@ kernel's traced formula."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from mercer.gpu import gradients
+from mercer.gpu import gradients, neighbours
 from mercer.gpu.backend import Tensor, torch
 from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.launch import PairTiles
@@ -98,6 +99,10 @@ class GPUOperator:
         values = self.kernel.diag(Table(self.X.double().cpu().numpy(), self._names))
         return torch.from_numpy(values).to(self.device)
 
+    def nearest(self, k: int) -> tuple[Tensor, Tensor]:
+        """The k columns with the largest values of each row, (index, values), (n, k) each."""
+        return neighbours.nearest(self, k)
+
     # products
     def __matmul__(self, V: Any) -> Any:
         """K @ V for one vector (m,) or many (m, q): a tensor for a tensor, else an array."""
@@ -154,6 +159,29 @@ class GPUOperator:
         if not len(index):
             raise ValueError("rows chooses none; give at least one row.")
         return self.X[torch.from_numpy(index).to(self.device)]
+
+
+@dataclass(frozen=True, eq=False)
+class HostOperator:
+    """The same for learners that hold arrays: products and blocks as arrays of float64."""
+
+    of: GPUOperator
+    dtype = np.dtype(np.float64)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.of.shape
+
+    def __matmul__(self, V: Array) -> Array:
+        return np.asarray(self.of @ np.asarray(V, np.float64))
+
+    def diag(self) -> Array:
+        return np.asarray(self.of.diag().cpu().numpy())
+
+    def block(self, rows: Any = slice(None), cols: Any = slice(None)) -> Array:
+        """K[rows, cols], formed; rows and columns as slices or positions."""
+        at = [r if isinstance(r, slice) else torch.from_numpy(np.array(r)) for r in (rows, cols)]
+        return np.asarray(self.of.block(at[0], at[1], torch.float64).cpu().numpy())
 
 
 def _tensor(X: Any, device: str) -> Tensor:

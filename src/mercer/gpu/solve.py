@@ -59,7 +59,10 @@ class GPUSolver:
 
     def no_room(self, n: int, d: int, columns: int, device: str) -> str | None:
         """Why rows and vectors do not fit the device, in words; None where they do."""
-        needed, free = n * (ROW_BYTES * d + VECTOR_BYTES * columns) + FIXED_BYTES, free_bytes(device)
+        needed, free = (
+            n * (ROW_BYTES * d + VECTOR_BYTES * columns) + FIXED_BYTES,
+            free_bytes(device),
+        )
         if needed <= free:
             return None
         return f"it needs {quantity(needed, 'B')}, and the GPU has {quantity(free, 'B')} free"

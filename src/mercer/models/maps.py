@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -221,7 +222,7 @@ class FittedMap:
         columns = None if Y is None else Y.reshape(len(Y), -1)
         if gpu is not None and len(rows) and self.no_gpu(rows) is None:
             there = import_module("mercer.gpu.features")
-            phi: RandomFourier = getattr(self.lift, "map_", self.lift)
+            phi: Any = getattr(self.lift, "map_", self.lift)
             scale = math.sqrt(phi.spectrum_.amplitude / phi.n_frequencies_)
             made = there.FourierMoments(phi.draw(), scale, shift, gpu)
             found: list[Moments] = there.fold_moments(made, rows.data, columns, weight, fold, k)

@@ -244,10 +244,10 @@ def origin(phi: FittedMap, X: Table, Y: Array) -> Array:
 def fit(s: RidgeSettings, rows: TrainingRows, phi: FittedMap, flat: bool) -> MomentRidge:
     """One pass."""
     shift = origin(phi, rows.X, rows.Y)
-    moments = phi.fold_moments(
-        rows.X, shift, rows.Y, rows.weight, rows.fold(), rows.folds.k, s.gpu
+    moments = phi.fold_moments(rows.X, shift, rows.Y, rows.weight, rows.fold(), rows.folds.k, s.gpu)
+    why = "their D x D moments fit, and one pass is enough for every penalty" + where(
+        s, phi, rows.X
     )
-    why = "their D x D moments fit, and one pass is enough for every penalty" + where(s, phi, rows.X)
     found = MomentRidge(
         s.penalties(rows.Y.shape[1]), phi, rows.folds, rows.Y.shape[1], flat, moments, why
     )
