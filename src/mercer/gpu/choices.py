@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.gpu.contract import ColumnSums, Contraction, Products
+from mercer.gpu.contract import ColumnSums, Contraction, MatrixProducts
 from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.quantities import Geometry
 from mercer.gpu.tile import RESIDENT, TilePart
@@ -35,7 +35,7 @@ def shape_of(parts: list[TilePart], precision: str, contraction: Contraction) ->
         return Shape(64 if plain else 32, 64, 4, 2)
     if precision == "float64":
         return Shape(64, 32, 4, 1)
-    if isinstance(contraction, Products):
+    if isinstance(contraction, MatrixProducts):
         return Shape(64, 64 if plain and contraction.sides <= 32 else 32, 4, 2)
     if any(not p.pieces for p in parts):
         return Shape(128, 64, 4, 3)

@@ -64,7 +64,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Products:
+class MatrixProducts:
     """Many right-hand sides, V (m, q): one more product on matrix units; (n, q) of the one
     result."""
 
@@ -140,4 +140,4 @@ class ColumnSums:
         return [f"xp.store(OUT + ({run} + {at}) * n + rows[:, None], total)"]
 
 
-Contraction = Sums | Products | ColumnSums
+Contraction = Sums | MatrixProducts | ColumnSums

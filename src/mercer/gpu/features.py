@@ -134,7 +134,7 @@ class FourierMoments:
         )
         files.load(text(fast=self.device != "cpu"))[(n // ROWS, len(side.angle) // COLS)](
             H, L, A, side.B, side.angle, side.shift, roots, (unit * side.unit).float(), self.width,
-            len(self.W), K=A.shape[1], R=ROWS, C=COLS, num_warps=4, num_stages=2,
+            len(self.W), K=A.shape[1], R=ROWS, C=COLS, num_warps=4, num_stages=2, enable_fp_fusion=True,
         )  # fmt: skip
         return H, L
 

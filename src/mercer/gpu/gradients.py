@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.gpu.backend import Tensor, torch
 from mercer.gpu.derivatives import TracedResults, by_inputs, by_parameters, derivatives
-from mercer.gpu.launch import PairTiles
+from mercer.gpu.launch import DevicePairs
 from mercer.gpu.operands import View
 from mercer.gpu.quantities import SeenRows
 from mercer.inputs import Array
@@ -47,7 +47,7 @@ def outer_product(op: GPUOperator, A: Tensor, X: Tensor, *, diagonal: bool) -> T
     return total / len(X)
 
 
-def _add(out: Tensor, asked: Asked, tiles: PairTiles, A: Tensor) -> None:
+def _add(out: Tensor, asked: Asked, tiles: DevicePairs, A: Tensor) -> None:
     """Add the slopes of one quantity, whose derivative `tiles` is."""
     view = tiles.view(SeenRows(asked.columns, asked.map))
     G = _slopes(asked, view, tiles, A)
@@ -59,7 +59,7 @@ def _add(out: Tensor, asked: Asked, tiles: PairTiles, A: Tensor) -> None:
         out.index_add_(2, torch.tensor(view.columns, device=G.device), G)
 
 
-def _slopes(asked: Asked, view: View, tiles: PairTiles, A: Tensor) -> Tensor:
+def _slopes(asked: Asked, view: View, tiles: DevicePairs, A: Tensor) -> Tensor:
     """By the columns that the quantity sees, before its map."""
     x, z = view(tiles.X), view(tiles.Z)
     if asked.side == "rows":
@@ -85,7 +85,7 @@ def _slopes(asked: Asked, view: View, tiles: PairTiles, A: Tensor) -> Tensor:
     raise NotImplementedError(NO_SLOPE.format(asked.kind))
 
 
-def _differences(asked: Asked, tiles: PairTiles, A: Tensor, x: Tensor, z: Tensor) -> Tensor:
+def _differences(asked: Asked, tiles: DevicePairs, A: Tensor, x: Tensor, z: Tensor) -> Tensor:
     """sum_j T_ij A_jt (x_ik - z_jk): pair by pair where products would lose their digits, else by
     products with x and z about their centre."""
     x, z = _centred(x, z)
@@ -103,13 +103,13 @@ def _centred(x: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
     return x - centre, z - centre
 
 
-def _carried(tiles: PairTiles, A: Tensor, z: Tensor) -> Tensor:
+def _carried(tiles: DevicePairs, A: Tensor, z: Tensor) -> Tensor:
     """sum_j T_ij A_jt z_jk, (n, t, k): products with many sides."""
     out = [tiles.times(a[:, None] * z)[0] for a in A.T]
     return torch.stack(out, dim=1)
 
 
-def _numbers(param: Any, tiles: PairTiles, like: Tensor) -> Tensor:
+def _numbers(param: Any, tiles: DevicePairs, like: Tensor) -> Tensor:
     """Parameters at their values, one or one a column."""
     many = param if isinstance(param, tuple) else (param,)
     theta = tiles.source.parameters

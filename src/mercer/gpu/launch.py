@@ -1,4 +1,4 @@
-"""PairTiles: formulas over all pairs of two sets of rows on a device, contracted in one launch."""
+"""DevicePairs: formulas over all pairs of two sets of rows on a device, contracted in one launch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from mercer.gpu import files
 from mercer.gpu.backend import Tensor, torch
 from mercer.gpu.choices import has_kink, part_of, shape_of
-from mercer.gpu.contract import ColumnSums, Contraction, Products, Sums
+from mercer.gpu.contract import ColumnSums, Contraction, MatrixProducts, Sums
 from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.operands import TileFrame, View, arrays
 from mercer.gpu.quantities import Geometry, SeenRows, TileLayout
@@ -30,7 +30,7 @@ Positions = Callable[[tuple[int | str, ...] | None], list[int] | None]
 
 
 @dataclass(frozen=True, eq=False)
-class PairTiles:
+class DevicePairs:
     """Results of one trace at all pairs of rows of X (n, d) and Z (m, d), never formed."""
 
     source: TracedResults
@@ -155,13 +155,13 @@ class PairTiles:
         out = []
         for name in self.source.names:
             one = self if len(self.source.names) == 1 else self.some(name)
-            found = one._launched(Products(width, DIGITS[self.precision]), padded, {})
+            found = one._launched(MatrixProducts(width, DIGITS[self.precision]), padded, {})
             out.append(found[: len(self.X), : W.shape[1]] * size)
         return torch.stack(out)
 
-    def some(self, *names: str) -> PairTiles:
+    def some(self, *names: str) -> DevicePairs:
         """Of some of the results."""
-        return PairTiles(self.source.some(*names), self.X, self.Z, self.positions, self.precision)
+        return DevicePairs(self.source.some(*names), self.X, self.Z, self.positions, self.precision)
 
     def column_sums(self, W: Tensor, slope: str, x: Tensor, z: Tensor) -> Tensor:
         """sum_j f_ij W_jt s(x_ik, z_jk), (n, q, k) in float64, for columns x (n, k) and z (m, k) of
@@ -208,6 +208,7 @@ class PairTiles:
         files.load(made.text)[(at.rows // shape.rows, at.splits, third)](
             out, V, self.theta, *(held[name] for name in made.arrays), at.rows, at.columns, at.step,
             R=shape.rows, C=shape.cols, num_warps=shape.warps, num_stages=shape.stages,
+            enable_fp_fusion=True,
         )  # fmt: skip
         return out.sum(dim=0)
 

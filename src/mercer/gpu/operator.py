@@ -12,7 +12,7 @@ import numpy as np
 from mercer.gpu import gradients, neighbours
 from mercer.gpu.backend import Tensor, torch
 from mercer.gpu.derivatives import TracedResults
-from mercer.gpu.launch import PairTiles
+from mercer.gpu.launch import DevicePairs
 from mercer.gpu.reference import block
 from mercer.inputs import Array, Rows, Table
 from mercer.kernels.base import Kernel
@@ -68,14 +68,14 @@ class GPUOperator:
         return torch.float64 if self.precision == "float64" else torch.float32
 
     @cached_property
-    def tiles(self) -> PairTiles:
+    def tiles(self) -> DevicePairs:
         """K at all pairs."""
         return self.tiles_of(TracedResults.of(self.source))
 
-    def tiles_of(self, source: TracedResults, rows: Tensor | None = None) -> PairTiles:
+    def tiles_of(self, source: TracedResults, rows: Tensor | None = None) -> DevicePairs:
         """Other results of the same trace, at some rows or all."""
         X = self.X if rows is None else rows
-        return PairTiles(source, X, self.Z, self._positions, self.precision)
+        return DevicePairs(source, X, self.Z, self._positions, self.precision)
 
     def _positions(self, columns: tuple[int | str, ...] | None) -> list[int] | None:
         if columns is None:

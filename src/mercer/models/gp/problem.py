@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import reprlib
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ from mercer.plans import Plan, quantity
 MAX_EXACT_ROWS = 5000  # that "auto" factors: a step of the search is then a second or so
 MAX_GPU_ROWS = 200_000  # that "auto" takes products with there: a step of the search is seconds
 PRODUCTS = "to about 1e-6 in the equations (residuals in float64), in float64 in answers"
+SIDES = 40  # vectors that probes and targets have there
 MAX_SEARCH_ROWS = (
     3000  # that hyper-parameters are learnt from where there are more than can be factored
 )
@@ -99,7 +101,11 @@ class ProcessSettings:
         if self.gpu is None:
             return "device='cpu'"
         kernel = self.kernel_at(X) or Gaussian()
-        return Expansion(kernel, X).no_tile(X)
+        if (why := Expansion(kernel, X).no_tile(X)) is not None:
+            return why
+        solver = import_module("mercer.gpu.solve").GPUSolver()
+        found: str | None = solver.no_room(len(X), X.width, SIDES, self.gpu)
+        return found
 
     @property
     def memory(self) -> float:
