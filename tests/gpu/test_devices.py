@@ -69,7 +69,8 @@ def test_a_model_of_a_gpu_answers_where_there_is_none(monkeypatch):
 def test_tensors_on_a_gpu_come_to_the_host():
     array = np.eye(3)
     tensor = SimpleNamespace(
-        is_cuda=True, detach=lambda: SimpleNamespace(cpu=lambda: SimpleNamespace(numpy=lambda: array))
+        is_cuda=True,
+        detach=lambda: SimpleNamespace(cpu=lambda: SimpleNamespace(numpy=lambda: array)),
     )
     assert on_host(tensor) is array
     assert on_host(array) is array

@@ -68,6 +68,9 @@ def test_ridge_over_features_and_streams_say_where_they_were():
     cpu, gpu = (KernelRidge(**given, device=d).fit(X, y) for d in ("cpu", "cuda"))
     assert "on the GPU (cuda), to about 1e-6" in gpu.plan_.why
     assert np.allclose(cpu.predict(X), gpu.predict(X), atol=1e-4)
+    narrow = X.astype(np.float32)
+    assert gpu.predict(narrow).dtype == np.float32
+    assert np.allclose(gpu.predict(narrow), cpu.predict(X), atol=1e-3)
     stream = KernelRidge(**given, device="cuda")
     for at in (slice(0, 150), slice(150, 300)):
         stream.partial_fit(X[at], y[at])

@@ -100,6 +100,25 @@ class FourierMoments:
         sizes = np.concatenate([np.full(2 * len(self.W), self.scale), units])
         return self._moments(total.cpu().numpy(), sizes, weight, rows)
 
+    def fold_moments(
+        self, X: Array, Y: Array | None, weight: Array | None, fold: Array, k: int
+    ) -> list[Moments]:
+        """Those of the rows of each fold."""
+        every = (np.flatnonzero(fold == j) if k > 1 else np.arange(len(X)) for j in range(k))
+        return [self.of(X, Y, weight, rows) for rows in every]
+
+    def linear(self, X: Array, coef: Array) -> Array:
+        """scale (cos W x, sin W x)'coef, (n, q), in float32; about no shift."""
+        side = self._frequencies(
+            np.median(X[:: -(-len(X) // CENTRE_ROWS)].astype(np.float64), axis=0)
+        )
+        C = torch.from_numpy(self.scale * np.asarray(coef, np.float64)).to(self.device)
+        D, out = 2 * len(self.W), []
+        for at in self._batches(len(X)):
+            H, L = (P[: len(X[at]), :D].float() for P in self._pieces(X[at], side, None))
+            out.append(((H + L) @ C.float()).cpu())
+        return np.asarray(torch.cat(out).numpy())
+
     def _beside(self, Y: Array | None, root: Array | None, rows: Array) -> Array:
         """The columns after the features, (n, q + 1): targets about their shift and ones, times the
         roots of weights."""
@@ -195,16 +214,3 @@ def _squares(H: Tensor, L: Tensor) -> Tensor:
         return (H.T.float() @ H.float()).double() + cross.double() + cross.T.double()
     cross = torch.mm(H.T, L, out_dtype=torch.float32)
     return torch.mm(H.T, H, out_dtype=torch.float32).double() + cross.double() + cross.T.double()
-
-
-def fold_moments(
-    fourier: FourierMoments,
-    X: Array,
-    Y: Array | None,
-    weight: Array | None,
-    fold: Array,
-    k: int,
-) -> list[Moments]:
-    """Those of the rows of each fold."""
-    every = (np.flatnonzero(fold == j) if k > 1 else np.arange(len(X)) for j in range(k))
-    return [fourier.of(X, Y, weight, rows) for rows in every]

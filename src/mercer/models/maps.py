@@ -171,8 +171,22 @@ class FittedMap:
             self.features(X).astype(np.float64) @ self.features(Z).astype(np.float64).T
         )
 
-    def linear(self, rows: Table, coef: Array, intercept: float | Array) -> Array:
-        """phi(x)'coef + intercept, (n,) or (n, q), in the precision of the rows."""
+    def _there(self, shift: Array, gpu: str) -> Any:
+        """Random Fourier features on a torch device."""
+        phi: Any = getattr(self.lift, "map_", self.lift)
+        scale = math.sqrt(phi.spectrum_.amplitude / phi.n_frequencies_)
+        return import_module("mercer.gpu.features").FourierMoments(phi.draw(), scale, shift, gpu)
+
+    def linear(
+        self, rows: Table, coef: Array, intercept: float | Array, gpu: str | None = None
+    ) -> Array:
+        """phi(x)'coef + intercept, (n,) or (n, q), in the precision of the rows; of rows in float32
+        on a torch device where one is given and has these features."""
+        narrow = rows.dtype == np.float32 and len(rows) > 0
+        if gpu is not None and narrow and self.no_gpu(rows) is None:
+            there = self._there(np.zeros(self.width), gpu)
+            out = there.linear(rows.data, coef.reshape(self.width, -1))
+            return np.asarray(out.reshape(len(rows), *coef.shape[1:]) + intercept, rows.dtype)
         if (F := self.sparse_features(rows)) is not None:
             return np.asarray(F @ coef.astype(F.dtype) + intercept, rows.dtype)
         out = np.empty((len(rows), *coef.shape[1:]), rows.dtype)
@@ -221,11 +235,8 @@ class FittedMap:
         these features."""
         columns = None if Y is None else Y.reshape(len(Y), -1)
         if gpu is not None and len(rows) and self.no_gpu(rows) is None:
-            there = import_module("mercer.gpu.features")
-            phi: Any = getattr(self.lift, "map_", self.lift)
-            scale = math.sqrt(phi.spectrum_.amplitude / phi.n_frequencies_)
-            made = there.FourierMoments(phi.draw(), scale, shift, gpu)
-            found: list[Moments] = there.fold_moments(made, rows.data, columns, weight, fold, k)
+            made = self._there(shift, gpu)
+            found: list[Moments] = made.fold_moments(rows.data, columns, weight, fold, k)
             return found
         new = [Moments.zero(shift) for _ in range(k)]
         with np.errstate(

@@ -111,7 +111,7 @@ class FittedRidge:
         return X if self.columns is None else Table(X.data[:, self.columns])
 
     def predict(self, X: Table, gpu: str | None = None) -> Array:
-        if gpu is not None and isinstance(self.solution, DualRidge):
+        if gpu is not None and isinstance(self.solution, DualRidge | MomentRidge):
             return self.solution.predict(self.seen(X), gpu)
         return self.solution.predict(self.seen(X))
 

@@ -130,8 +130,8 @@ class MomentRidge:
         scores = rows.scores(errors)
         return replace(self, chosen=p.best_by_loo(scores, len(rows)), loo_scores=scores)
 
-    def predict(self, X: Table) -> Array:
-        return self.phi.linear(X, *self.weights.shaped(self.flat))
+    def predict(self, X: Table, gpu: str | None = None) -> Array:
+        return self.phi.linear(X, *self.weights.shaped(self.flat), gpu)
 
     def gradient(self, X: Table) -> Array:
         """(n, q, d)"""
