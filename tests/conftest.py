@@ -1,11 +1,18 @@
-"""Hypothesis profiles, and suites that run only with `./do test --all`; the summary says what was
-left out and why."""
+"""Threads of a worker, Hypothesis profiles, and suites that run only with `./do test --all`; the
+summary says what was left out and why."""
 
 import os
 from collections import Counter
 
 import pytest
 from hypothesis import settings
+
+# Before NumPy is loaded: threads of several workers would wait for each other's cores.
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+if WORKERS > 1:
+    for library in ("OPENBLAS", "OMP", "MKL"):
+        share = max(1, (os.cpu_count() or 1) // WORKERS)
+        os.environ.setdefault(f"{library}_NUM_THREADS", str(share))
 
 SUITES = ("long", "browser", "gpu")
 ALL = os.environ.get("MERCER_TEST_ALL") == "1"

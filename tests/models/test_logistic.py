@@ -57,7 +57,9 @@ def test_twin_of_scikit_learn(classes, alpha, dtype, size):
     )
     F = m.lift_.transform(X)
     assert F.dtype == dtype
-    twin = LogisticRegression(C=1 / alpha, tol=1e-9, max_iter=20_000).fit(F.astype(np.float64), y)
+    twin = LogisticRegression(C=1 / alpha, tol=1e-9, max_iter=20_000, solver="newton-cg").fit(
+        F.astype(np.float64), y
+    )
     ours, theirs = (objective(F, y, e.coef_, e.intercept_, alpha) for e in (m, twin))
     assert ours == pytest.approx(theirs, rel=1e-6)
     assert m.objective_ == pytest.approx(ours, rel=1e-5 if dtype == np.float32 else 1e-9)

@@ -12,7 +12,16 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.kernels import Gaussian, Linear
 from mercer.methods import Fourier
 from mercer.models.kmeans import KernelKMeans
-from mercer.models.kmeans.lloyd import FeatureSpace, KernelSpace, kmeans, means, seeds, swapped
+from mercer.models.kmeans.lloyd import (
+    Clusters,
+    FeatureSpace,
+    KernelSpace,
+    first_of_least,
+    kmeans,
+    means,
+    seeds,
+    swapped,
+)
 from mercer.operators import KernelOperator
 from mercer.ops.philox import Stream
 
@@ -23,6 +32,16 @@ def blobs(n=150, k=3, seed=0, spread=0.3):
     return 4 * np.column_stack([np.cos(at * 2), np.sin(at * 2)]) + spread * rng.normal(
         size=(n, 2)
     ), at
+
+
+def test_of_runs_that_end_alike_the_first_is_taken_however_sums_are_rounded():
+    def run(inertia):
+        return Clusters(np.zeros(1, int), np.ones((1, 1)), inertia, 1, settled=True)
+
+    runs = [run(3.0), run(2.0 * (1 + 4e-16)), run(2.0), run(2.0 * (1 - 4e-16))]
+    assert first_of_least(runs) is runs[1]
+    nothing = [run(0.0), run(0.0)]
+    assert first_of_least(nothing) is nothing[0]
 
 
 def test_steps_never_raise_the_objective():

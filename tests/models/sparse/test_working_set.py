@@ -74,6 +74,20 @@ def test_every_condition_of_the_minimum_holds(name, ratio):
     assert len(ends[-1].ids) > 10
 
 
+@pytest.mark.parametrize("name", ["binary", "softmax"])
+@pytest.mark.parametrize("seed", range(3))
+def test_rounding_of_the_objective_stops_no_step_that_closes_the_gap(name, seed):
+    made, noise = LOSSES[name](np.full(N, 1 / N)), np.random.default_rng(seed)
+
+    class Rounded(type(made)):
+        def at(self, f):
+            value, R = super().at(f)
+            return value * (1 + 1e-14 * noise.uniform(-1, 1)), R
+
+    _, ends = walked(dictionary(X), Rounded(made.Y, made.w), m=6, tol=1e-12)
+    assert max(e.gap for e in ends) <= 1e-12
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_gaps_bound_what_an_end_lacks(name):
     w = np.full(N, 1 / N)

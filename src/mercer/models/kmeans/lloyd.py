@@ -16,6 +16,7 @@ from mercer.operators import Operator
 from mercer.ops.philox import Stream, uniforms
 
 LOG = logger("kmeans")
+TINY = np.finfo(np.float64).tiny
 
 
 class RowSpace(Protocol):
@@ -125,7 +126,14 @@ def kmeans(
         _lloyd(space, seeds(space, k, weight, order, stream.child(i)), weight, max_iter)
         for i in range(n_init)
     ]
-    return min(runs, key=lambda run: run.inertia)
+    return first_of_least(runs)
+
+
+def first_of_least(runs: list[Clusters]) -> Clusters:
+    """The first run whose inertia is the least but for rounding: which one it is does not depend on
+    how sums are rounded."""
+    least = min(run.inertia for run in runs)
+    return next(run for run in runs if not run.inertia > least * (1 + 1e-9) + TINY)
 
 
 def seeds(space: RowSpace, k: int, weight: Array, order: Array, stream: Stream) -> Array:

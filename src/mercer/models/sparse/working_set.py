@@ -16,6 +16,7 @@ from mercer.ops.lasso import lasso_minimum
 STEPS = 100  # Newton's, at one penalty
 FRESH = 0.2  # a step that leaves more of the gap asks for the curvature of where it is
 LEVEL = 1e-13  # the sum of residuals that counts as zero
+ROUNDING = 1e-14  # of an objective: what the last steps gain is less, and they still close the gap
 FEW = 1e7  # products of all pairs of features over the rows, up to which all are members
 FLAT = 1e-9  # the least curvature of a row: steps over rows that are certain stay finite
 TOGETHER = 6  # scores that are stepped at once
@@ -177,13 +178,14 @@ class WorkingSet:
         df = np.stack([self.members.times(row) for row in d], axis=1) + d0
         b, f, penalty = self.B[g], self.f, _penalty(self.B[g], l)
         before, slope = self.value + penalty, _penalty(b + d, l) - penalty - float(np.vdot(V, df))
+        rounding = ROUNDING * (abs(before) + float(self.loss.w @ np.abs(f).max(1)))
         t = 1.0
         while t > 1e-10:
             new = f.copy()
             new[:, g] += t * df
             self._move(new)
             after = self.value + _penalty(b + t * d, l)
-            if after <= before + 1e-4 * t * min(slope, 0.0) + 1e-15 * abs(before):
+            if after <= before + 1e-4 * t * min(slope, 0.0) + rounding:
                 self.B[g] = b + t * d
                 self.b0[g] += t * d0
                 return
