@@ -72,11 +72,11 @@ def test_gradients_are_those_of_the_cpu(k, precision):
         assert gap < close * max(scale, 1.0)
 
 
-@pytest.mark.parametrize("d", [1, 9, 33, 70, 300])
-@pytest.mark.parametrize("norm", [1, 2])
-def test_any_number_of_columns(d, norm):
+@pytest.mark.parametrize(("norm", "d"), [(1, 1), (1, 17), (1, 33), (2, 1), (2, 9), (2, 130)])
+def test_any_number_of_columns(norm, d):
     k = Gaussian(d**0.5) if norm == 2 else Laplace(float(d), norm=1)
     X, Z, _, V = rows(k, d, 10, 40, d)
+    V = V[:, :1]
     ours, theirs = GPUOperator(k, X, Z), KernelOperator(k, X, Z)
     assert apart(ours.input_gradients(V).cpu(), theirs.input_gradients(V)) < 3e-6
     some = ours.input_gradients(V[:, 0], rows=[3, 1]).cpu()

@@ -56,6 +56,13 @@ def test_any_number_of_columns(d):
         assert error(k, X, Z, V, "float32") < 2e-6
 
 
+@pytest.mark.parametrize("precision", TOLERANCE)
+def test_two_thousand_columns(precision):
+    rng = np.random.default_rng(0)
+    X, Z, V = rng.normal(size=(9, 2000)), rng.normal(size=(11, 2000)), rng.normal(size=11)
+    assert error(Gaussian(60.0), X, Z, V, precision) < TOLERANCE[precision]
+
+
 @pytest.mark.parametrize("k", [Gaussian(1.0), Laplace(1.0), Matern(1.0)], ids=repr)
 def test_offsets_copies_near_copies_and_outliers_lose_no_digits(k):
     rng = np.random.default_rng(1)
