@@ -135,7 +135,11 @@ class GPUOperator:
 
     def input_gradients(self, A: Any, rows: Rows | None = None) -> Tensor:
         """The gradients of the functions sum_j A_jt k(., z_j) at the rows of X, or at chosen ones,
-        (n, t, d), as a tensor; as `KernelOperator.input_gradients`."""
+        (n, t, d), as a tensor; as `KernelOperator.input_gradients`.
+
+        Where the kernel has a kink at distance zero, a pair at distance r adds a direction, which
+        float32 knows to 6e-8 |x - centre| / r: for near-copies take precision="float64".
+        """
         return gradients.input_gradients(self, self._weights(A), self._chosen(rows))
 
     def gradient_outer_product(
