@@ -166,6 +166,7 @@ def table(
     """
     if isinstance(X, Table | Items):
         return _wide_enough(X if isinstance(X, Table) else Table(X), name, width)
+    X = on_host(X)
     found = listed(X) if items else None
     if found is None and items and (isinstance(X, str | bytes | Iterator | Set) or _empty(X)):
         raise ValueError(
@@ -213,11 +214,12 @@ def _numeric(X: Any, name: str) -> Table:
     return Table(_dense(frame.to_numpy(), name), tuple(map(str, frame.columns)))
 
 
-def validate_data(estimator: Any, X: Any, *given: Any, **options: Any) -> Any:
+def validate_data(estimator: Any, X: Any, *parts: Any, **options: Any) -> Any:
     """scikit-learn's `validate_data`, which does not look at the places in sparse rows, behind
     `sound`, which does; and columns of a frame that are no numbers are named."""
     from sklearn.utils.validation import validate_data
 
+    X, *given = (on_host(part) for part in (X, *parts))
     _frame(X)
     return validate_data(
         estimator,
@@ -225,6 +227,11 @@ def validate_data(estimator: Any, X: Any, *given: Any, **options: Any) -> Any:
         *given,
         **options,
     )
+
+
+def on_host(X: Any) -> Any:
+    """A tensor on a GPU as an array; all else as it is."""
+    return X.detach().cpu().numpy() if getattr(X, "is_cuda", False) is True else X
 
 
 def sample_weights(w: Any, X: Any) -> Array:

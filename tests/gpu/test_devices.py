@@ -7,7 +7,24 @@ import numpy as np
 import pytest
 
 from mercer.gpu import devices, files
-from mercer.models import KernelRidge
+from mercer.inputs import on_host
+from mercer.models import (
+    FeatureMachineRegressor,
+    GaussianProcessRegressor,
+    KernelKMeans,
+    KernelRidge,
+    NadarayaWatson,
+    SoftNeighborsClassifier,
+)
+
+ESTIMATORS = [
+    FeatureMachineRegressor,
+    GaussianProcessRegressor,
+    KernelKMeans,
+    KernelRidge,
+    NadarayaWatson,
+    SoftNeighborsClassifier,
+]
 
 
 @pytest.mark.parametrize("device", ["gpu", "", None, 0, "cpu:x cuda"])
@@ -29,6 +46,36 @@ def test_what_is_missing_is_said_and_auto_goes_without(monkeypatch):
         KernelRidge(device="cuda").fit(X, X[:, 0])
     a, b = (KernelRidge(device=d).fit(X, X[:, 0]).predict(X) for d in ("auto", "cpu"))
     assert (a == b).all()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_estimators_say_what_is_missing_in_a_sentence(monkeypatch, estimator):
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    X, y = np.arange(24.0).reshape(12, 2), np.arange(12) % 2
+    with pytest.raises(
+        ValueError,
+        match=r"device='cuda' is not there: torch and triton cannot be imported; install mercer\[gpu\], or use 'cpu'.",
+    ):
+        estimator(device="cuda").fit(X, y)
+    with pytest.raises(ValueError, match="device must be 'cpu'"):
+        estimator(device="tpu").fit(X, y)
+
+
+def test_a_model_of_a_gpu_answers_where_there_is_none(monkeypatch):
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    assert devices.device_there("cuda") is None
+
+
+def test_tensors_on_a_gpu_come_to_the_host():
+    array = np.eye(3)
+    tensor = SimpleNamespace(
+        is_cuda=True,
+        detach=lambda: SimpleNamespace(cpu=lambda: SimpleNamespace(numpy=lambda: array)),
+    )
+    assert on_host(tensor) is array
+    assert on_host(array) is array
+    m = NadarayaWatson().fit(tensor, array[:, 0])
+    assert (m.predict(tensor) == m.predict(array)).all()
 
 
 @pytest.mark.parametrize("device", ["cuda:2", "cuda:x", "cuda:", "cuda:-1"])

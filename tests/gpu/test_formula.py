@@ -57,7 +57,7 @@ def test_lines_of_the_loop_compute_the_formula(k):
     f = TileFormula.of(source, {name: Value(f"w_{name}", f"half_{name}") for name in q})
     scope = {"xp": Functions, **t}
     scope |= {f"w_{name}": 2.0 for name in q} | {f"half_{name}": v / 2 for name, v in q.items()}
-    exec("\n".join([*f.scalars, *f.body, f"out = {f.result}"]), scope)
+    exec("\n".join([*f.scalars, *f.body, f"out = {f.results[0]}"]), scope)
     assert np.allclose(scope["out"], expected, rtol=1e-13, atol=0)
 
 

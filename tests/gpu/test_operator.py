@@ -13,7 +13,11 @@ pytest.importorskip("triton", reason="triton is not installed")
 if os.environ.get("TRITON_INTERPRET") != "1" and not torch.cuda.is_available():
     pytest.skip("no GPU, and TRITON_INTERPRET=1 was not set", allow_module_level=True)
 
-from mercer.gpu.operator import GPUOperator, LaunchGrid, has_kink, part_of  # noqa: E402
+from mercer.gpu.choices import has_kink, part_of  # noqa: E402
+from mercer.gpu.contract import Sums  # noqa: E402
+from mercer.gpu.derivatives import TracedResults  # noqa: E402
+from mercer.gpu.launch import LaunchGrid  # noqa: E402
+from mercer.gpu.operator import GPUOperator  # noqa: E402
 from mercer.gpu.quantities import Geometry, SeenRows  # noqa: E402
 from mercer.gpu.solve import GPUSolver, pivoted_factor  # noqa: E402
 from mercer.kernels import Callable, Gaussian, Laplace, Linear, Matern  # noqa: E402
@@ -52,6 +56,13 @@ def test_any_number_of_columns(d):
         assert error(k, X, Z, V, "float32") < 2e-6
 
 
+@pytest.mark.parametrize("precision", TOLERANCE)
+def test_two_thousand_columns(precision):
+    rng = np.random.default_rng(0)
+    X, Z, V = rng.normal(size=(9, 2000)), rng.normal(size=(11, 2000)), rng.normal(size=11)
+    assert error(Gaussian(60.0), X, Z, V, precision) < TOLERANCE[precision]
+
+
 @pytest.mark.parametrize("k", [Gaussian(1.0), Laplace(1.0), Matern(1.0)], ids=repr)
 def test_offsets_copies_near_copies_and_outliers_lose_no_digits(k):
     rng = np.random.default_rng(1)
@@ -67,16 +78,25 @@ def test_the_same_rows_on_both_sides_are_held_once():
     X = np.random.default_rng(0).normal(size=(40, 20))
     op = GPUOperator(Gaussian(4.0), X, precision="tf32")
     op @ np.ones(40)
-    held = {t.data_ptr() for name, t in op._arrays.items() if name[1:] == "0n"}
-    assert len(held) == len({op.parts[0].inside}) or op.parts[0].inside
+    held = {t.data_ptr() for name, t in op.tiles.operands.items() if name[1:] == "0n"}
+    assert len(held) == 1 or op.tiles.parts[0].inside
 
 
 def test_columns_of_v_go_in_runs_and_one_is_as_alone():
     rng = np.random.default_rng(0)
-    X, V = rng.normal(size=(50, 2)), rng.normal(size=(50, 11))
+    X, V = rng.normal(size=(50, 2)), rng.normal(size=(50, 7))
     op = GPUOperator(Gaussian(1.0), X)
-    whole = op @ V
-    assert np.array_equal(whole[:, 3], op @ V[:, 3])
+    assert np.array_equal((op @ V)[:, 3], op @ V[:, 3])
+
+
+@pytest.mark.parametrize("precision", TOLERANCE)
+@pytest.mark.parametrize("q", [9, 17, 70])
+def test_many_columns_of_v(q, precision):
+    """By a second product on matrix units, in runs of 64."""
+    rng = np.random.default_rng(q)
+    X, Z, V = rng.normal(size=(70, 3)), rng.normal(size=(30, 3)), rng.normal(size=(30, q))
+    assert error(Gaussian(1.3), X, Z, 1e6 * V, precision) < TOLERANCE[precision]
+    assert error(Laplace(1.3), X, Z, V, precision) < TOLERANCE[precision]
 
 
 def test_tensors_stay_tensors():
@@ -91,16 +111,20 @@ def test_changed_parameters_keep_the_program():
     ops = [GPUOperator(Gaussian(b) + Laplace(2 * b), X) for b in (1.0, 3.0)]
     for op in ops:
         op @ v
-    assert ops[0]._program(1).text == ops[1]._program(1).text
+    texts = [op.tiles.program(Sums(1, 1)).text for op in ops]
+    assert texts[0] == texts[1]
+
+
+def kinked(k):
+    return has_kink(TracedResults.of(k.source()))
 
 
 def test_kinks_are_found_in_the_formula():
-    assert has_kink(Laplace(3.0).source())
-    assert has_kink((Gaussian(1.0) + Laplace(1.0)).source())
-    assert has_kink(Matern(1.0, nu=0.5).source())
-    assert has_kink(Laplace(1.0, exponent=0.7).source())
-    smooth = (Gaussian(1.0), Matern(1.0), Matern(1.0, nu=2.5), Linear())
-    assert not any(has_kink(k.source()) for k in smooth)
+    assert kinked(Laplace(3.0))
+    assert kinked(Gaussian(1.0) + Laplace(1.0))
+    assert kinked(Matern(1.0, nu=0.5))
+    assert kinked(Laplace(1.0, exponent=0.7))
+    assert not any(map(kinked, (Gaussian(1.0), Matern(1.0), Matern(1.0, nu=2.5), Linear())))
     near = part_of(Geometry(SeenRows(), "matrix", distances=True), 40, "float32", near=True)
     assert near.mended
     assert near.pieces == 2 or near.joined

@@ -54,6 +54,31 @@ def device_of(asked: str) -> str | None:
     return "cuda" if kind == "auto" else _numbered(asked)
 
 
+def device_there(asked: str) -> str | None:
+    """The same of a device that a model was fitted on, and None where it is not there now.
+
+    >>> device_there("cpu") is None
+    True
+    """
+    return None if asked == "cpu" or missing() is not None else device_of(asked)
+
+
+def told(asked: str) -> str:
+    """How plans name the GPU that was taken.
+
+    >>> told("cuda:1")
+    'on the GPU (cuda:1)'
+    """
+    return f"on the GPU ({'cuda, which is there' if asked == 'auto' else asked})"
+
+
+def free_bytes(device: str) -> float:
+    """Memory of a torch device that is not taken; Triton's interpreter has what a small one has."""
+    if device == "cpu":
+        return 8e9
+    return float(import_module("torch").cuda.mem_get_info(device)[0])
+
+
 def _numbered(asked: str) -> str:
     """A CUDA device, whose number is one that torch sees."""
     number, count = asked.partition(":")[2], import_module("torch").cuda.device_count()

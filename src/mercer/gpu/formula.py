@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from mercer.gpu.derivatives import TracedResults
 from mercer.pairs import KernelSource
 
 LOG2_E, LOG_2 = 1.4426950408889634, 0.6931471805599453
@@ -39,26 +40,27 @@ class Value:
 
 @dataclass(eq=False)
 class TileFormula:
-    """Lines of the loop (`body`) and before it (`scalars`), and the kernel's value by name.
+    """Lines of the loop (`body`) and before it (`scalars`), and the results by name.
 
     >>> from mercer.kernels import Gaussian
     >>> f = TileFormula.of(Gaussian(2.0).source(), {"q0": Value("w0", "sq0")})
-    >>> f.scalars, f.body, f.result
-    (['s0 = w0 * -0.5 * 1.4426950408889634'], ['v1 = xp.exp2((s0 * sq0))'], 'v1')
+    >>> f.scalars, f.body, f.results
+    (['s0 = w0 * -0.5 * 1.4426950408889634'], ['v1 = xp.exp2((s0 * sq0))'], ['v1'])
     """
 
     scalars: list[str] = field(default_factory=list)
     body: list[str] = field(default_factory=list)
-    result: str = ""
+    results: list[str] = field(default_factory=list)
     values: dict[str, Value] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, source: KernelSource, quantities: dict[str, Value]) -> TileFormula:
+    def of(cls, source: KernelSource | TracedResults, quantities: dict[str, Value]) -> TileFormula:
         """Of a trace, whose quantities q0, q1, ... are these."""
         out = cls(values=dict(quantities))
+        texts = (source.result,) if isinstance(source, KernelSource) else source.results
         for line in source.lines:
             out._line(ast.parse(line).body[0])
-        out.result = str(out._read(ast.parse(source.result, mode="eval").body))
+        out.results = [str(out._read(ast.parse(text, mode="eval").body)) for text in texts]
         return out
 
     def _line(self, line: ast.stmt) -> None:
@@ -126,11 +128,6 @@ class TileFormula:
             known[text] = f"s{len(self.scalars)}"
             self.scalars.append(f"{known[text]} = {text}")
         return str(Value(known[text], value.tile))
-
-    def factored(self) -> tuple[str, str]:
-        """The result as (factor, tile): a factor of all values may be applied to their sum."""
-        value = self.values.get(self.result)
-        return ("", self.result) if value is None else (value.factor, value.tile)
 
 
 def _number(text: str) -> float | None:

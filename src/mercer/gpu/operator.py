@@ -3,54 +3,22 @@ kernel's traced formula."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from mercer.gpu import files
+from mercer.gpu import gradients, neighbours
 from mercer.gpu.backend import Tensor, torch
-from mercer.gpu.operands import TileFrame, View, arrays
-from mercer.gpu.quantities import Geometry, SeenRows, TileLayout
-from mercer.gpu.reference import block, vector
-from mercer.gpu.tile import RESIDENT, TilePart, program
-from mercer.inputs import Table
+from mercer.gpu.derivatives import TracedResults
+from mercer.gpu.launch import DevicePairs
+from mercer.gpu.reference import block
+from mercer.inputs import Array, Rows, Table
 from mercer.kernels.base import Kernel
 from mercer.pairs import KernelSource
 
 PRECISIONS = ("float32", "tf32", "float64")
-BLOCK = 256  # rows and columns are padded to a multiple of it
-MAX_OUTPUTS = 8  # columns of V in one launch
-WAVES = 8  # blocks of rows a multiprocessor, below which columns are shared out too
-# of |x|^2 in squared bandwidths: beyond, near pairs are taken by differences, or by two pieces
-MEAN_SPREAD, MOST_SPREAD, TF32_SPREAD = 8.0, 100.0, 64.0
-NORMS = 6  # columns that norms take
-MAX_DIRECT = 8  # columns up to which a kernel with a kink is computed by differences
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Of a launch: rows and columns of a tile, warps, stages of loads."""
-
-    rows: int
-    cols: int
-    warps: int
-    stages: int
-
-
-def shape_of(parts: list[TilePart], precision: str) -> Shape:
-    """By what was measured on an H200 (docs/design/0017)."""
-    if precision == "float64":
-        return Shape(64, 32, 4, 1)
-    if any(not p.pieces for p in parts):
-        return Shape(128, 64, 4, 3)
-    if any(p.width > RESIDENT for p in parts):
-        return Shape(128, 128, 8, 3) if any(p.pieces > 1 for p in parts) else Shape(128, 256, 8, 3)
-    if any(p.pieces > 1 and p.width == RESIDENT for p in parts):
-        return Shape(128, 32, 4, 3)
-    return Shape(128, 64, 4, 3) if any(p.width == RESIDENT for p in parts) else Shape(64, 128, 4, 3)
 
 
 class GPUOperator:
@@ -94,83 +62,26 @@ class GPUOperator:
         self._names = X.columns if isinstance(X, Table) else None
         self.shape = len(self.X), len(self.Z)
         self.source: KernelSource = kernel.source()
-        self._launches: dict[int, Any] = {}
 
-    # what the tile takes, made once
     @cached_property
     def dtype(self) -> Any:
         return torch.float64 if self.precision == "float64" else torch.float32
 
     @cached_property
-    def layout(self) -> TileLayout:
-        return TileLayout.of(self.source, "columns" if self.precision == "float64" else "matrix")
+    def tiles(self) -> DevicePairs:
+        """K at all pairs."""
+        return self.tiles_of(TracedResults.of(self.source))
 
-    @cached_property
-    def _views(self) -> list[View]:
-        made = [g.rows for g in self.layout.geometries]
-        return [View(r, self._positions(r.columns), self.source.parameters) for r in made]
+    def tiles_of(self, source: TracedResults, rows: Tensor | None = None) -> DevicePairs:
+        """Other results of the same trace, at some rows or all."""
+        X = self.X if rows is None else rows
+        return DevicePairs(source, X, self.Z, self._positions, self.precision)
 
     def _positions(self, columns: tuple[int | str, ...] | None) -> list[int] | None:
         if columns is None:
             return None
         at = Table(np.empty((0, self.X.shape[1])), self._names)
         return [at.position(c) for c in columns]
-
-    @cached_property
-    def parts(self) -> list[TilePart]:
-        kinked = self.precision != "float64" and has_kink(self.source)
-        d, out = self.X.shape[1], []
-        for g, view, frame in zip(self.layout.geometries, self._views, self._frames, strict=True):
-            near = kinked or self._spread(g, frame, MEAN_SPREAD, MOST_SPREAD)
-            coarse = self.precision == "tf32" and not self._spread(g, frame, TF32_SPREAD, math.inf)
-            precision = "tf32" if coarse and not kinked else "float32"
-            out.append(part_of(g, view.width(d), precision, near and precision == "float32"))
-        return out
-
-    def _spread(self, g: Geometry, frame: TileFrame, mean: float, most: float) -> bool:
-        """Whether rows lie so many bandwidths from their centre that products lose the digits of
-        near pairs."""
-        theta = self.source.parameters
-        b = min((theta[w] if isinstance(w, int) else w for w in g.widths), default=math.inf)
-        return frame.mean > mean * b * b or frame.most > most * b * b
-
-    @cached_property
-    def _frames(self) -> list[TileFrame]:
-        sides = [self.X] if self.Z is self.X else [self.X, self.Z]
-        pairs = zip(self.layout.geometries, self._views, strict=True)
-        return [TileFrame.of(view, sides, raw=g.unit == "raw") for g, view in pairs]
-
-    @cached_property
-    def _arrays(self) -> dict[str, Tensor]:
-        sides = {"A": self.X, "B": self.Z}
-        out: dict[str, Tensor] = {}
-        for j, (part, view) in enumerate(zip(self.parts, self._views, strict=True)):
-            frame = self._frames[j]
-            self._units[j] = frame.unit * (math.sqrt(2) if part.inside else 1.0)
-            made: dict[int, dict[str, Tensor]] = {}
-            for side, X in sides.items():
-                alike = self.X is self.Z and not (
-                    part.joined or part.inside or part.geometry.products
-                )
-                key = 0 if alike else ord(side)
-                if key not in made:
-                    n = self.grid.rows if side == "A" else self.grid.columns
-                    made[key] = arrays(part, view, frame, X, n, side, self.dtype)
-                out |= {f"{side}{j}{name}": value for name, value in made[key].items()}
-        for i, asked in enumerate(self.layout.vectors):
-            mine = asked.side == "rows"
-            X, n = (self.X, self.grid.rows) if mine else (self.Z, self.grid.columns)
-            view = View(
-                SeenRows(asked.columns, asked.map),
-                self._positions(asked.columns),
-                self.source.parameters,
-            )
-            out[f"P{i}"] = vector(asked, view, X, n, self.dtype)
-        return out
-
-    @cached_property
-    def _units(self) -> dict[int, float]:
-        return {}
 
     def as_precise(self, precision: str) -> GPUOperator:
         """The same matrix in another precision."""
@@ -188,6 +99,10 @@ class GPUOperator:
         values = self.kernel.diag(Table(self.X.double().cpu().numpy(), self._names))
         return torch.from_numpy(values).to(self.device)
 
+    def nearest(self, k: int) -> tuple[Tensor, Tensor]:
+        """The k columns with the largest values of each row, (index, values), (n, k) each."""
+        return neighbours.nearest(self, k)
+
     # products
     def __matmul__(self, V: Any) -> Any:
         """K @ V for one vector (m,) or many (m, q): a tensor for a tensor, else an array."""
@@ -195,125 +110,82 @@ class GPUOperator:
         W = torch.as_tensor(V).to(self.device)
         if W.ndim not in (1, 2) or len(W) != self.shape[1]:
             raise ValueError(f"V must have {self.shape[1]} rows, got {tuple(W.shape)}.")
-        columns = W.reshape(len(W), -1)
-        out = torch.empty(
-            (self.shape[0], columns.shape[1]), dtype=torch.float64, device=self.device
-        )
-        for at in range(0, columns.shape[1], MAX_OUTPUTS):
-            out[:, at : at + MAX_OUTPUTS] = self._times(columns[:, at : at + MAX_OUTPUTS])
+        out = self.tiles.times(W.reshape(len(W), -1))[0]
         out = (out if W.ndim == 2 else out[:, 0]).to(_wider(W.dtype))
         return out if given else out.cpu().numpy()
 
-    def _times(self, W: Tensor) -> Tensor:
-        """(n, q) in float64, for few columns; each in units of its largest number."""
-        at, shape = self.grid, shape_of(self.parts, self.precision)
-        top = W.abs().amax(dim=0).double()
-        size = torch.where(top > 0, top, 1.0)
-        V = torch.zeros((W.shape[1], at.columns), dtype=self.dtype, device=self.device)
-        V[:, : len(W)] = (W / size).T.to(self.dtype)
-        operands = self._arrays
-        made = self._program(W.shape[1])
-        out = torch.full(
-            (at.splits, W.shape[1], at.rows), float("nan"), dtype=torch.float64, device=self.device
-        )
-        theta = [*self.source.parameters, *(self._units[j] for j in range(len(self.parts)))]
-        numbers = torch.tensor(theta, dtype=self.dtype, device=self.device)
-        kernel = files.load(made.text)
-        kernel[(at.rows // shape.rows, at.splits)](
-            out, V, numbers, *(operands[name] for name in made.arrays), at.rows, at.columns, at.step,
-            R=shape.rows, C=shape.cols, num_warps=shape.warps, num_stages=shape.stages,
-        )  # fmt: skip
-        return out.sum(dim=0)[:, : self.shape[0]].T * size
+    # derivatives
+    def pullback(self, U: Any, V: Any) -> Array:
+        """d tr(U'KV) / d parameter, in the order of `kernel.parameters()`, in float64.
 
-    def _program(self, outputs: int) -> Any:
-        if outputs not in self._launches:
-            dtype = "float64" if self.precision == "float64" else "float32"
-            fast = self.device != "cpu" and dtype == "float32"
-            made = program(self.source, self.layout, self.parts, outputs, dtype, fast=fast)
-            self._launches[outputs] = made
-        return self._launches[outputs]
+        U is (n,) or (n, q), V (m,) or (m, q). One launch for all parameters that are shared by
+        columns, and one for each distance that has a parameter a column.
+        """
+        sides = []
+        for name, W, n in (("U", U, self.shape[0]), ("V", V, self.shape[1])):
+            T = torch.as_tensor(W).to(self.device).double()
+            if T.ndim not in (1, 2) or len(T) != n:
+                raise ValueError(f"{name} must have {n} rows, got {tuple(T.shape)}.")
+            sides.append(T.reshape(n, -1))
+        if sides[0].shape[1] != sides[1].shape[1]:
+            raise ValueError(
+                f"U and V must have as many columns as each other, got {sides[0].shape[1]} and {sides[1].shape[1]}."
+            )
+        return gradients.pullback(self, *sides)
 
-    @cached_property
-    def grid(self) -> LaunchGrid:
-        """Programs for all multiprocessors, whatever the shape; one order of sums a device."""
-        there = 4 if self.device == "cpu" else _multiprocessors(self.device)
-        return LaunchGrid.of(*self.shape, there, symmetric=self.X is self.Z)
+    def input_gradients(self, A: Any, rows: Rows | None = None) -> Tensor:
+        """The gradients of the functions sum_j A_jt k(., z_j) at the rows of X, or at chosen ones,
+        (n, t, d), as a tensor; as `KernelOperator.input_gradients`.
+
+        Where the kernel has a kink at distance zero, a pair at distance r adds a direction, which
+        float32 knows to 6e-8 |x - centre| / r: for near-copies take precision="float64".
+        """
+        return gradients.input_gradients(self, self._weights(A), self._chosen(rows))
+
+    def gradient_outer_product(
+        self, A: Any, rows: Rows | None = None, diagonal: bool = False
+    ) -> Tensor:
+        """The mean over rows of J'J, where J (t, d) holds the gradients of all functions there,
+        (d, d), or its diagonal, as a tensor in float64; some rows at a time."""
+        chosen = self._chosen(rows)
+        return gradients.outer_product(self, self._weights(A), chosen, diagonal=diagonal)
+
+    def _weights(self, A: Any) -> Tensor:
+        W = torch.as_tensor(A).to(self.device).double()
+        if W.ndim not in (1, 2) or len(W) != self.shape[1]:
+            raise ValueError(f"A must have {self.shape[1]} rows, got {tuple(W.shape)}.")
+        return W.reshape(len(W), -1)
+
+    def _chosen(self, rows: Rows | None) -> Tensor:
+        if rows is None:
+            return self.X
+        index = np.atleast_1d(np.arange(len(self.X))[rows])
+        if not len(index):
+            raise ValueError("rows chooses none; give at least one row.")
+        return self.X[torch.from_numpy(index).to(self.device)]
 
 
-@dataclass(frozen=True)
-class LaunchGrid:
-    """Rows and columns with their padding, and the runs of columns that programs share out."""
+@dataclass(frozen=True, eq=False)
+class HostOperator:
+    """The same for learners that hold arrays: products and blocks as arrays of float64."""
 
-    rows: int
-    columns: int
-    splits: int
+    of: GPUOperator
+    dtype = np.dtype(np.float64)
 
     @property
-    def step(self) -> int:
-        return self.columns // self.splits
+    def shape(self) -> tuple[int, int]:
+        return self.of.shape
 
-    @classmethod
-    def of(cls, n: int, m: int, processors: int, *, symmetric: bool) -> LaunchGrid:
-        """For so many multiprocessors.
+    def __matmul__(self, V: Array) -> Array:
+        return np.asarray(self.of @ np.asarray(V, np.float64))
 
-        >>> LaunchGrid.of(300, 100_000, 132, symmetric=False)
-        LaunchGrid(rows=512, columns=100096, splits=391)
-        """
-        rows, blocks = -(-n // BLOCK), -(-m // BLOCK)
-        step = -(-blocks // max(1, WAVES * processors // rows))
-        columns = -(-blocks // step) * step
-        rows = columns if symmetric else rows
-        return cls(rows * BLOCK, columns * BLOCK, columns // step)
+    def diag(self) -> Array:
+        return np.asarray(self.of.diag().cpu().numpy())
 
-
-def _multiprocessors(device: str) -> int:
-    return int(torch.cuda.get_device_properties(device).multi_processor_count)
-
-
-def part_of(g: Geometry, d: int, precision: str, near: bool) -> TilePart:
-    """How a geometry of d columns is computed."""
-    loops = g.unit != "matrix"
-    if loops or (near and g.distances and d <= MAX_DIRECT):
-        return TilePart(g, d, d)
-    mended = near and g.distances
-    single, joined = (1 << max(4, (used - 1).bit_length()) for used in (d, 3 * d))
-    alone = g.distances and not g.products and not mended
-    if precision == "tf32" and not mended:
-        width = _blocks(single, d)
-        return TilePart(g, d, width, 1, inside=alone and d + NORMS <= width <= RESIDENT)
-    if joined <= min(3 * single, RESIDENT):
-        inside = alone and 3 * d + NORMS <= joined
-        return TilePart(g, d, joined, 1, joined=True, mended=mended, inside=inside)
-    return TilePart(g, d, _blocks(single, d), 2, mended=mended)
-
-
-def _blocks(power: int, d: int) -> int:
-    """Columns with their padding: a power of two while rows stay on the chip, else whole chunks."""
-    return power if power <= RESIDENT else -(-d // 64) * 64
-
-
-def has_kink(source: KernelSource) -> bool:
-    """Whether k changes like r, not r^2, where a distance r goes to zero: by the formula at such
-    distances, all else being at hand."""
-    base = {f"t{i}": v for i, v in enumerate(source.parameters)}
-    scope: dict[str, Any] = {"xp": np}
-    exec(str(source), scope)
-    for i, asked in enumerate(source.quantities):
-        if asked.kind not in ("dist", "sqdist"):
-            continue
-        q = {f"q{j}": np.array([1.0]) for j in range(len(source.quantities)) if j != i}
-        with np.errstate(all="ignore"):
-            values = [
-                float(
-                    scope["tile"](
-                        **q, **{f"q{i}": np.array([r if asked.kind == "dist" else r * r])}, **base
-                    )[0]
-                )
-                for r in (1e-4, 0.0)
-            ]
-        if abs(values[0] - values[1]) > 1e-6 * max(abs(values[1]), 1e-30):
-            return True
-    return False
+    def block(self, rows: Any = slice(None), cols: Any = slice(None)) -> Array:
+        """K[rows, cols], formed; rows and columns as slices or positions."""
+        at = [r if isinstance(r, slice) else torch.from_numpy(np.array(r)) for r in (rows, cols)]
+        return np.asarray(self.of.block(at[0], at[1], torch.float64).cpu().numpy())
 
 
 def _tensor(X: Any, device: str) -> Tensor:

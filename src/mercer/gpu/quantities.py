@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.formula import Value
 from mercer.ops.frozen import FrozenArray
 from mercer.pairs.traced import Asked, KernelSource
@@ -53,7 +54,7 @@ class TileLayout:
     lines: tuple[str, ...]  # lines of the loop: roots, angles
 
     @classmethod
-    def of(cls, source: KernelSource, unit: str) -> TileLayout:
+    def of(cls, source: KernelSource | TracedResults, unit: str) -> TileLayout:
         """Of a trace, with products by this unit."""
         return _Builder(source, unit).layout()
 
@@ -61,7 +62,7 @@ class TileLayout:
 class _Builder:
     """One pass over the quantities."""
 
-    def __init__(self, source: KernelSource, unit: str) -> None:
+    def __init__(self, source: KernelSource | TracedResults, unit: str) -> None:
         self.source, self.unit = source, unit
         self.found: dict[tuple[SeenRows, str], dict[str, Any]] = {}
         self.vectors: dict[Asked, str] = {}

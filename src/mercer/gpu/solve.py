@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 
 from mercer.gpu.backend import Tensor, torch
+from mercer.gpu.devices import free_bytes
 from mercer.gpu.operator import GPUOperator
 from mercer.inputs import Array
 from mercer.linalg.cg import Solved
+from mercer.plans import quantity
 
 PIECE = 1 << 17  # rows of columns that are formed at a time
 PROPOSALS = 64  # pivots drawn at a time
 MIN_RESIDUAL = 1e-6  # of k(x, x): less than this left of it is rounding
 INNER_TOLERANCE = 1e-4  # of a round on float32 products
 MAX_ROUNDS = 6
+SHARE = 0.4  # of free memory that a preconditioner may take
+ROW_BYTES, VECTOR_BYTES, FIXED_BYTES = 64, 128, 1 << 28  # a number of X, a row of B, and all else
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class GPUSolver:
     max_steps : products in all
     rank : pivots of the preconditioner; None: as many as `memory` holds, at most 12 sqrt(n) or
     1,000, the larger
-    memory : bytes for the preconditioner
+    memory : bytes for the preconditioner, or `SHARE` of what the device has free where that is less
     """
 
     tol: float = 1e-6
@@ -45,11 +49,23 @@ class GPUSolver:
         if not isinstance(op, GPUOperator):
             op = GPUOperator(op.kernel, op.X, device=self.device)
         d = torch.from_numpy(np.ascontiguousarray(ridge)).to(op.device)
-        return GPUSystem(self, op, d, Preconditioner.of(op, d, self._rank(len(ridge)), self.seed))
+        rank = self.rank_at(len(ridge), op.device)
+        return GPUSystem(self, op, d, Preconditioner.of(op, d, rank, self.seed))
 
-    def _rank(self, n: int) -> int:
-        room = int(self.memory // (4 * n))
+    def rank_at(self, n: int, device: str) -> int:
+        """Pivots for n rows on a device, as its memory allows."""
+        room = int(min(self.memory, SHARE * free_bytes(device)) // (4 * n))
         return max(1, min(n, self.rank or max(1000, int(12 * n**0.5)), room))
+
+    def no_room(self, n: int, d: int, columns: int, device: str) -> str | None:
+        """Why rows and vectors do not fit the device, in words; None where they do."""
+        needed, free = (
+            n * (ROW_BYTES * d + VECTOR_BYTES * columns) + FIXED_BYTES,
+            free_bytes(device),
+        )
+        if needed <= free:
+            return None
+        return f"it needs {quantity(needed, 'B')}, and the GPU has {quantity(free, 'B')} free"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +87,15 @@ class Preconditioner:
             part = F[at : at + (1 << 16)].double()
             H += part.T @ part
         return cls(F, s, torch.linalg.cholesky(H))
+
+    @property
+    def rank(self) -> int:
+        return int(self.S.shape[1])
+
+    def correlated(self, E: Tensor) -> Tensor:
+        """(n, q) with covariance F F' + diag(d) from independent normals E (rank + n, q)."""
+        low = (self.S @ E[: self.rank].float()).double()
+        return (low + E[self.rank :]) / self.s[:, None]
 
     def solve(self, R: Tensor) -> Tensor:
         U = self.s[:, None] * R
@@ -135,18 +160,63 @@ def _factor(A: Tensor, floor: float) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True, eq=False)
+class HostPreconditioner:
+    """The same for arrays of the host, as learners on the CPU read `Woodbury`."""
+
+    of: Preconditioner
+
+    @property
+    def rank(self) -> int:
+        return self.of.rank
+
+    @property
+    def s(self) -> Array:
+        return np.asarray(self.of.s.cpu().numpy())
+
+    @property
+    def logdet(self) -> float:
+        return self.of.logdet
+
+    def correlated(self, E: Array) -> Array:
+        return _back(self.of.correlated(_moved(E, self.of.s)))
+
+    def solve(self, B: Array) -> Array:
+        return _back(self.of.solve(_moved(B, self.of.s)))
+
+
+def _moved(A: Array, like: Tensor) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(A, np.float64)).to(like.device)
+
+
+def _back(A: Tensor) -> Array:
+    return np.asarray(A.cpu().numpy())
+
+
+@dataclass(frozen=True, eq=False)
 class GPUSystem:
     """A = K + diag(d), ready to be solved with."""
 
     of: GPUSolver
     op: GPUOperator
     d: Tensor
-    preconditioner: Preconditioner
+    P: Preconditioner
+
+    @property
+    def preconditioner(self) -> HostPreconditioner:
+        return HostPreconditioner(self.P)
+
+    def product(self, V: Array) -> Array:
+        """A V of arrays of the host, K by products to about 1e-6."""
+        return _back(self.times(_moved(V, self.d)))
+
+    def times(self, V: Tensor) -> Tensor:
+        """A V"""
+        return self.op @ V + self.d[:, None] * V
 
     @property
     def logdet(self) -> float:
         """That of the preconditioner."""
-        return self.preconditioner.logdet
+        return self.P.logdet
 
     def solve(self, B: Array) -> Solved:
         """A^-1 B (n, q): rounds of conjugate gradients, each on a residual taken in float64."""
@@ -178,10 +248,10 @@ class GPUSystem:
         P, gamma = torch.zeros_like(B), torch.ones(B.shape[1], dtype=B.dtype, device=B.device)
         on = torch.linalg.vector_norm(R, dim=0) > goal
         while steps < max_steps and bool(on.any()):
-            Z = self.preconditioner.solve(R)
+            Z = self.P.solve(R)
             new = (R * Z).sum(dim=0)
             P = Z + (new / gamma) * P if steps else Z
-            AP = self.op @ P + self.d[:, None] * P
+            AP = self.times(P)
             steps += 1
             curve = (P * AP).sum(dim=0)
             fine = on & (curve > 0) & (new > 0)

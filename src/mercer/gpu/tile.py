@@ -1,17 +1,18 @@
 """The text of a fused tile: K @ V for one kernel expression, in one launch, without K.
 
 A program takes R rows and walks over its columns by C at a time: quantities of pairs by matrix
-units (or by a loop over columns), the traced formula, and the contraction with V, all in registers;
-sums of tiles are added in float64. SeenRows are padded to whole blocks, so nothing is masked.
+units (or by a loop over columns), the traced formula, and a contraction (`contract`), all in
+registers; sums of tiles are added in float64. Rows are padded to whole blocks, so nothing is masked.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mercer.gpu.contract import Contraction
+from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.formula import TileFormula
 from mercer.gpu.quantities import Geometry, TileLayout
-from mercer.pairs.traced import KernelSource
 
 RESIDENT = 128  # columns up to which the rows of a program stay on the chip
 CHUNK = 64  # columns at a time beyond
@@ -73,15 +74,15 @@ class TileProgram:
 
 
 def program(
-    source: KernelSource,
+    source: TracedResults,
     layout: TileLayout,
     parts: list[TilePart],
-    outputs: int,
+    contraction: Contraction,
     dtype: str,
     *,
     fast: bool = False,
 ) -> TileProgram:
-    """The tile of a trace for so many columns of V; `fast`: functions of tiles by one instruction,
+    """The tile of a trace, contracted in some way; `fast`: functions of tiles by one instruction,
     which Triton's interpreter has not."""
     formula = TileFormula.of(source, dict(layout.values))
     arrays = [f"{side}{j}{name}" for j, p in enumerate(parts) for name in p.names for side in "AB"]
@@ -89,7 +90,7 @@ def program(
     numbers = [f"t{i}" for i in range(len(source.parameters))] + [
         f"u{j}" for j in range(len(parts))
     ]
-    text = _Text(dtype, outputs)
+    text = _Text(dtype, contraction)
     text.head(numbers, [*layout.scalars, *formula.scalars])
     for j, p in enumerate(parts):
         text.load_rows(j, p)
@@ -99,13 +100,14 @@ def program(
     for j, p in enumerate(parts):
         text.part(j, p)
     text.lines([*text.column_vectors, *map(_fast if fast else str, [*layout.lines, *formula.body])])
-    text.contract(formula.result)
-    pointers = "".join(f"{name}, " for name in arrays)
+    text.contract(formula.results, whole=bool(parts))
+    pointers = "".join(f"{name}, " for name in [*contraction.arrays, *arrays])
     functions = "".join(
         FAST.format(name=f"fast_{name}", code=code) for name, code in FAST_NAMES.items() if fast
     )
-    head = HEAD.format(title=f"{outputs} columns, {dtype}", pointers=pointers, functions=functions)
-    return TileProgram(head + text.done(), tuple(arrays), len(numbers))
+    title = f"{type(contraction).__name__}, {dtype}"
+    head = HEAD.format(title=title, pointers=pointers, functions=functions)
+    return TileProgram(head + text.done(), (*contraction.arrays, *arrays), len(numbers))
 
 
 def _fast(line: str) -> str:
@@ -117,8 +119,8 @@ def _fast(line: str) -> str:
 class _Text:
     """Lines of one function, those of the loop apart."""
 
-    def __init__(self, dtype: str, outputs: int) -> None:
-        self.dtype, self.outputs = dtype, outputs
+    def __init__(self, dtype: str, contraction: Contraction) -> None:
+        self.dtype, self.contraction = dtype, contraction
         self.before: list[str] = []
         self.inside: list[str] = []
         self.column_vectors: list[str] = []
@@ -127,8 +129,7 @@ class _Text:
         self.before += ["rows = xp.program_id(0).to(xp.int64) * R + xp.arange(0, R)"]
         self.before += ["start = xp.program_id(1) * step"]
         self.before += [f"{name} = xp.load(THETA + {i})" for i, name in enumerate(numbers)]
-        self.before += scalars
-        self.before += [f"total{i} = xp.zeros((R,), xp.float64)" for i in range(self.outputs)]
+        self.before += [*scalars, *self.contraction.before()]
 
     def load_rows(self, j: int, p: TilePart) -> None:
         """What a program keeps of its rows."""
@@ -149,7 +150,7 @@ class _Text:
 
     def loop(self) -> None:
         self.inside += ["cols = start + at + xp.arange(0, C)"]
-        self.inside += [f"v{i}_ = xp.load(V + {i} * m + cols)" for i in range(self.outputs)]
+        self.inside += self.contraction.loads()
 
     def part(self, j: int, p: TilePart) -> None:
         self.lines(
@@ -221,24 +222,18 @@ class _Text:
         load = [f"x = xp.load(xa{j})[:, None]", f"z = xp.load(xb{j})[None, :]"]
         self.lines(["    " + line for line in [*load, *inner, f"xa{j} += n", f"xb{j} += m"]])
 
-    def contract(self, result: str) -> None:
-        self.lines(
-            [
-                f"total{i} += xp.sum({result} * v{i}_[None, :], axis=1).to(xp.float64)"
-                for i in range(self.outputs)
-            ]
-        )
+    def contract(self, results: list[str], *, whole: bool) -> None:
+        """Values that do not depend on pairs are spread over the tile first."""
+        if not whole:
+            results = [f"(xp.zeros((R, C), xp.{self.dtype}) + {value})" for value in results]
+        self.lines(self.contraction.lines(results))
 
     def lines(self, lines: list[str]) -> None:
         self.inside += lines
 
     def done(self) -> str:
-        end = [
-            f"xp.store(OUT + (xp.program_id(1).to(xp.int64) * {self.outputs} + {i}) * n + rows, total{i})"
-            for i in range(self.outputs)
-        ]
         lines = [*self.before, "for at in range(0, step, C):"]
-        lines += ["    " + line for line in self.inside] + end
+        lines += ["    " + line for line in self.inside] + self.contraction.after()
         return "".join(f"    {line}\n" for line in lines)
 
 

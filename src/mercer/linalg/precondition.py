@@ -222,6 +222,10 @@ class Woodbury:
     def logdet(self) -> float:
         return float(2 * np.log(np.diag(self.root)).sum() - 2 * np.log(self.s).sum())
 
+    def correlated(self, E: Array) -> Array:
+        """(n, q) with covariance P from independent normals E (rank + n, q)."""
+        return np.asarray((self.S @ E[: self.rank] + E[self.rank :]) / self.s[:, None])
+
     def solve(self, B: Array) -> Array:
         """P^-1 B for (n, q)."""
         V = self.s[:, None] * B

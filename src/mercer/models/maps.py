@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +17,15 @@ from mercer.inputs import Array, Items, Matrix, Table
 from mercer.invariants import Is, Number, Whole
 from mercer.kernels import Cosine, Linear, Scale, positioned
 from mercer.kernels.defaults import resolve
-from mercer.lifts import Identity, KernelLift, Lift, NormalizedLift, Nystrom, Scaled
+from mercer.lifts import (
+    Identity,
+    KernelLift,
+    Lift,
+    NormalizedLift,
+    Nystrom,
+    RandomFourier,
+    Scaled,
+)
 from mercer.lifts.base import fitted as fitted_lift
 from mercer.lifts.base import needs_target
 from mercer.lifts.duality import NoFeatureMapError
@@ -161,8 +171,22 @@ class FittedMap:
             self.features(X).astype(np.float64) @ self.features(Z).astype(np.float64).T
         )
 
-    def linear(self, rows: Table, coef: Array, intercept: float | Array) -> Array:
-        """phi(x)'coef + intercept, (n,) or (n, q), in the precision of the rows."""
+    def _there(self, shift: Array, gpu: str) -> Any:
+        """Random Fourier features on a torch device."""
+        phi: Any = getattr(self.lift, "map_", self.lift)
+        scale = math.sqrt(phi.spectrum_.amplitude / phi.n_frequencies_)
+        return import_module("mercer.gpu.features").FourierMoments(phi.draw(), scale, shift, gpu)
+
+    def linear(
+        self, rows: Table, coef: Array, intercept: float | Array, gpu: str | None = None
+    ) -> Array:
+        """phi(x)'coef + intercept, (n,) or (n, q), in the precision of the rows; of rows in float32
+        on a torch device where one is given and has these features."""
+        narrow = rows.dtype == np.float32 and len(rows) > 0
+        if gpu is not None and narrow and self.no_gpu(rows) is None:
+            there = self._there(np.zeros(self.width), gpu)
+            out = there.linear(rows.data, coef.reshape(self.width, -1))
+            return np.asarray(out.reshape(len(rows), *coef.shape[1:]) + intercept, rows.dtype)
         if (F := self.sparse_features(rows)) is not None:
             return np.asarray(F @ coef.astype(F.dtype) + intercept, rows.dtype)
         out = np.empty((len(rows), *coef.shape[1:]), rows.dtype)
@@ -188,12 +212,33 @@ class FittedMap:
         """Of [phi] or [phi, y] over these rows."""
         return self.fold_moments(rows, shift, Y, weight, np.zeros(len(rows), np.uint8), 1)[0]
 
+    def no_gpu(self, rows: Table) -> str | None:
+        """Why moments are summed on the CPU; None where a GPU can."""
+        phi = getattr(self.lift, "map_", self.lift)
+        if not isinstance(phi, RandomFourier) or phi.form != "pairs":
+            return "it has random Fourier features in pairs alone"
+        if phi.frequencies == "structured" or rows.items or rows.sparse:
+            return "it takes dense rows, and frequencies that are not structured"
+        return None
+
     def fold_moments(
-        self, rows: Table, shift: Array, Y: Array | None, weight: Array | None, fold: Array, k: int
+        self,
+        rows: Table,
+        shift: Array,
+        Y: Array | None,
+        weight: Array | None,
+        fold: Array,
+        k: int,
+        gpu: str | None = None,
     ) -> list[Moments]:
-        """Those of the rows of each fold, in one pass."""
-        new = [Moments.zero(shift) for _ in range(k)]
+        """Those of the rows of each fold, in one pass; on a torch device where one is given and has
+        these features."""
         columns = None if Y is None else Y.reshape(len(Y), -1)
+        if gpu is not None and len(rows) and self.no_gpu(rows) is None:
+            made = self._there(shift, gpu)
+            found: list[Moments] = made.fold_moments(rows.data, columns, weight, fold, k)
+            return found
+        new = [Moments.zero(shift) for _ in range(k)]
         with np.errstate(
             over="ignore", invalid="ignore"
         ):  # sums too large are refused by a sentence

@@ -124,7 +124,8 @@ class Learning:
         return refined(found, s, self.X, self.Z, self.noise, measure=measure) if s.size else found
 
     def refined_by_products(self, found: FittedHyperparameters) -> FittedHyperparameters:
-        return self.refined(found, partial(estimated_likelihood, memory=self.s.memory))
+        gpu = None if self.s.no_gpu(self.X) else self.s.gpu
+        return self.refined(found, partial(estimated_likelihood, memory=self.s.memory, gpu=gpu))
 
     # for landmarks
     def candidates(self, given: Kernel | None) -> list[Candidate]:
@@ -170,7 +171,7 @@ class Learning:
 # the way
 def fit(s: ProcessSettings, X: Table, Y: Array, flat: bool) -> PointPosterior | FeaturePosterior:
     """One of the posteriors, which answer the same questions."""
-    plan = choose(len(Y), Y.shape[1], s)
+    plan = choose(len(Y), Y.shape[1], s, "" if s.precomputed else s.no_gpu(X))
     if s.precomputed:
         return of_gram(s, X, Y, flat, plan)
     if plan.way in ("exact", "iterative"):
@@ -199,9 +200,11 @@ def of_points(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) ->
     found.warn_of_bounds(s.spec.bounds, stacklevel=6)
     plan = Plan(plan.way, plan.why, settings, plan.bytes, plan.flops, rejected=plan.rejected)
     system = (KernelPoints(found.kernel, X), each, found.scale)
-    exact = plan.way == "exact"
+    exact, device = plan.way == "exact", "cpu" if s.no_gpu(X) else s.device
     p = PointPosterior.of(
-        CholeskySystem(*system) if exact else IterativeSystem(*system, memory=s.memory),
+        CholeskySystem(*system)
+        if exact
+        else IterativeSystem(*system, memory=s.memory, device=device),
         problem.Z,
         problem.outputs,
         plan,

@@ -6,16 +6,19 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
 
 from mercer import methods
+from mercer.gpu.devices import device_of, told
 from mercer.inputs import Array, Table
-from mercer.kernels import Kernel, positioned
+from mercer.kernels import Gaussian, Kernel, positioned
 from mercer.kernels.defaults import is_precomputed, kernel_of, resolve
 from mercer.kernels.translated import Translation
 from mercer.models.base import bytes_of
+from mercer.models.expansion import Expansion
 from mercer.models.gp.hyperparameters import BoundSpec, HyperparameterSpec
 from mercer.models.gp.posterior import Outputs
 from mercer.models.settings import (
@@ -30,6 +33,9 @@ from mercer.models.settings import (
 from mercer.plans import Plan, quantity
 
 MAX_EXACT_ROWS = 5000  # that "auto" factors: a step of the search is then a second or so
+MAX_GPU_ROWS = 200_000  # that "auto" takes products with there: a step of the search is seconds
+PRODUCTS = "to about 1e-6 in the equations (residuals in float64), in float64 in answers"
+SIDES = 40  # vectors that probes and targets have there
 MAX_SEARCH_ROWS = (
     3000  # that hyper-parameters are learnt from where there are more than can be factored
 )
@@ -52,6 +58,7 @@ class ProcessSettings:
     restore_variance: bool
     memory_limit: MemoryLimit
     random_state: Seed
+    device: str = "cpu"  # as given; `gpu` is what it comes to
 
     @classmethod
     def of(cls, m: Any) -> Self:
@@ -84,7 +91,24 @@ class ProcessSettings:
             restore_variance=restores,
             memory_limit=m.memory_limit,
             random_state=m.random_state,
+            device=checked_device(getattr(m, "device", "cpu")),
         )
+
+    @property
+    def gpu(self) -> str | None:
+        """The torch device of products with K; None: the CPU."""
+        return device_of(self.device)
+
+    def no_gpu(self, X: Table) -> str | None:
+        """Why rows cannot be learnt from on the GPU; None where they can."""
+        if self.gpu is None:
+            return "device='cpu'"
+        kernel = self.kernel_at(X) or Gaussian()
+        if (why := Expansion(kernel, X).no_tile(X)) is not None:
+            return why
+        solver = import_module("mercer.gpu.solve").GPUSolver()
+        found: str | None = solver.no_room(len(X), X.width, SIDES, self.gpu)
+        return found
 
     @property
     def memory(self) -> float:
@@ -196,8 +220,9 @@ def deviation(Y: Array, mean: Array) -> Array:
     return np.where(unit > 1e-12 * np.abs(mean), unit, np.abs(mean))
 
 
-def choose(n: int, outputs: int, s: ProcessSettings) -> Plan:
-    """The way of n rows: "exact", "iterative", "landmarks" or "features", and why."""
+def choose(n: int, outputs: int, s: ProcessSettings, no_gpu: str | None = "") -> Plan:
+    """The way of n rows: "exact", "iterative", "landmarks" or "features", and why; `no_gpu` says
+    why products are not taken on a GPU, None where they are."""
     size = 8.0 * n * n
     matrix = f"a {quantity(size, 'B')} matrix"
     if s.precomputed:
@@ -208,8 +233,10 @@ def choose(n: int, outputs: int, s: ProcessSettings) -> Plan:
         return Plan("exact", "a Gram matrix was given", bytes=size, flops=n**3 / 3)
     if s.lift is not None or s.way in ("features", "landmarks"):
         return Plan("landmarks" if s.over_landmarks else "features", "asked for")
+    where = f" {told(s.device)}" if no_gpu is None else ""
     if s.way == "iterative":
-        return Plan("iterative", f"{n:,} rows: asked for, {matrix} is never formed", bytes=s.memory)
+        why = f"{n:,} rows: asked for{where}, {matrix} is never formed"
+        return Plan("iterative", why, bytes=s.memory)
     if s.way == "exact" and (size <= s.memory or s.memory_limit is None):
         return Plan(
             "exact", f"{n:,} rows: asked for, {matrix} is factored", bytes=size, flops=n**3 / 3
@@ -225,6 +252,9 @@ def choose(n: int, outputs: int, s: ProcessSettings) -> Plan:
         if n > MAX_EXACT_ROWS
         else f"{matrix} exceeds memory_limit"
     )
+    if no_gpu is None and n > MAX_EXACT_ROWS and n <= MAX_GPU_ROWS:
+        why = f"{n:,} rows: products{where}, {PRODUCTS}"
+        return Plan("iterative", why, rejected=(("exact", f"more than {MAX_EXACT_ROWS:,} rows"),))
     if outputs > 1:
         return Plan(
             "iterative", f"{why}, and {outputs} outputs", bytes=s.memory, rejected=(("exact", why),)
@@ -233,6 +263,12 @@ def choose(n: int, outputs: int, s: ProcessSettings) -> Plan:
 
 
 # checks, each a sentence where something is wrong
+def checked_device(device: str) -> str:
+    """A device that is there."""
+    device_of(device)
+    return device
+
+
 def spec_of(fixed: Any, tied: Any, bounds: Any, priors: Any, *, free: bool) -> HyperparameterSpec:
     """What was said; a given noise means the kernel as given, unless there is none, or something is
     said of its parameters."""

@@ -4,8 +4,10 @@ probes, and their traces."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
@@ -82,15 +84,30 @@ def probed(
     found on the way."""
     n = len(P.s)
     E = normals(Stream(seed), first, first + probes, P.rank + n).T  # (r + n, t)
-    Z = (P.S @ E[: P.rank] + E[P.rank :]) / P.s[:, None]
+    Z = P.correlated(E)
     W = P.solve(Z)
     size = np.sqrt(
         n / np.einsum("ij,ij->j", Z, W)
     )  # a length tells nothing of A, and would only add its own spread
     Z, W = Z * size, W * size
     alphas, betas, X = _jacobi(product, Z, W, P)
-    each = [n * _quadrature([a[j] for a in alphas], [b[j] for b in betas]) for j in range(probes)]
-    return Probed(P.logdet + np.array(each), X, W)
+    return Probed(P.logdet + _logs(alphas, betas, n), X, W)
+
+
+def _probed_there(handle: Any, probes: int, seed: int) -> Probed:
+    """The same of a system on a GPU, where its vectors stay."""
+    P = handle.preconditioner
+    n = len(P.s)
+    E = normals(Stream(seed), 0, probes, P.rank + n).T
+    found = import_module("mercer.gpu.quadrature").jacobi(handle, E, STEPS, SOLVED)
+    logs = P.logdet + _logs(found.alphas, found.betas, n)
+    return Probed(logs, found.solved, found.whitened)
+
+
+def _logs(alphas: Sequence[Array], betas: Sequence[Array], n: int) -> Array:
+    """n e1' log(T) e1 of every probe."""
+    probes = zip(np.transpose(alphas), np.transpose(betas), strict=True)
+    return np.array([n * _quadrature(a, b) for a, b in probes])
 
 
 def _jacobi(
@@ -120,12 +137,12 @@ def _jacobi(
     return alphas, betas, X
 
 
-def _quadrature(alpha: list[float], beta: list[float]) -> float:
+def _quadrature(alpha: Array, beta: Array) -> float:
     """e1' log(T) e1"""
-    a = np.array([v for v in alpha if not math.isnan(v)])
+    a = alpha[~np.isnan(alpha)]
     if not len(a):
         return 0.0
-    b = np.array(beta[: len(a) - 1])
+    b = beta[: len(a) - 1]
     diagonal = 1 / a
     diagonal[1:] += b / a[:-1]
     values, vectors = eigh_tridiagonal(diagonal, np.sqrt(b) / a[:-1])
@@ -145,13 +162,15 @@ def estimated_likelihood(
     tol: float = 1e-4,
     probes: int = PROBES,
     seed: int = 0,
+    gpu: str | None = None,
 ) -> MarginalLikelihood:
     """`likelihood.marginal_likelihood` where the matrix is not formed; noise, scale and least as
     there.
 
     tr(A^-1 dA) is the mean of (A^-1 z)' dA (P^-1 z) over probes z ~ N(0, P), P the preconditioner
     of A. The standard error of a slope is of the size of sqrt(2 n / probes); one seed keeps the
-    probes, so that a search is not led about by them.
+    probes, so that a search is not led about by them. With a torch device, `gpu`, products and
+    probes are computed there.
 
     Gardner, Pleiss, Bindel, Weinberger and Wilson, GPyTorch: blackbox matrix-matrix Gaussian
     process inference (2018).
@@ -166,10 +185,14 @@ def estimated_likelihood(
     """
     n, q = Y.shape
     d = np.array(np.broadcast_to(np.asarray(noise, np.float64) / (scale or 1.0), (n,)))
-    op = KernelOperator(kernel, rows)
-    handle = CG(tol=tol, memory=memory).init(op, d)
+    op: Any = KernelOperator(kernel, rows)
+    if gpu is None:
+        handle: Any = CG(tol=tol, memory=memory).init(op, d)
+        found = probed(handle.product, handle.preconditioner, probes, seed)
+    else:
+        handle = import_module("mercer.gpu.solve").GPUSolver(tol=tol, device=gpu).init(op, d)
+        op, found = handle.op, _probed_there(handle, probes, seed)
     coef = handle.solve(Y).x
-    found = probed(handle.product, handle.preconditioner, probes, seed)
     fit = max(float(np.vdot(Y, coef)), 0.0)
     s = best_scale(fit, n * q, noise, least) if scale is None else scale
     log = -0.5 * (fit / s + q * float(found.logs.mean()) + n * q * math.log(2 * math.pi * s))

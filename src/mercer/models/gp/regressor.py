@@ -106,6 +106,9 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
     verbose : bool or int, default=False
         Whether progress is told, by the logger "mercer", which writes to stderr where nobody
         else listens to it.
+    device : str, default="cpu"
+        "cuda" (or "cuda:1") takes products with K there: "auto" is then iterative from 5,000 to
+        200,000 rows. "auto" takes a GPU where there is one; `plan_` says where it was.
 
     Attributes
     ----------
@@ -196,6 +199,7 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         memory_limit: MemoryLimit = None,
         random_state: Seed = None,
         verbose: bool | int = False,
+        device: str = "cpu",
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -213,6 +217,7 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
+        self.device = device
 
     _upgraded = classmethod(upgraded)
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import InitVar, dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from scipy.linalg.lapack import dpotri
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import methods
+from mercer.gpu.devices import device_there
 from mercer.inputs import Array, Table
-from mercer.invariants import Floats, Is, Number
+from mercer.invariants import Floats, Is, Number, Text
 from mercer.linalg.precondition import Woodbury
-from mercer.linalg.solvers import CG, Iterated
+from mercer.linalg.solvers import CG
 from mercer.models.base import fields_alone
 from mercer.models.gp.factor import (
     LARGE,
@@ -145,19 +147,22 @@ class IterativeSystem:
     scale: float
     tol: float = 1e-6
     memory: float = 1e9
+    device: str = "cpu"  # that products are taken on, where it is there
 
-    must = dict(points=Is("KernelPoints"), noise=Floats("n", low=0), scale=Number(0))
+    must = dict(points=Is("KernelPoints"), noise=Floats("n", low=0), scale=Number(0), device=Text())
     __getstate__ = fields_alone
 
     def _laws(self) -> str | None:
         return _sizes(self.points, self.noise)
 
     @cached_property
-    def handle(self) -> Iterated:
-        """Not kept in files: made again when first asked for."""
-        return CG(tol=self.tol, memory=self.memory).init(
-            self.points.operator(self.scale), self.noise
-        )
+    def handle(self) -> Any:
+        """Not kept in files: made again when first asked for; on the GPU where there is one."""
+        op, gpu = self.points.operator(self.scale), device_there(self.device)
+        if gpu is None:
+            return CG(tol=self.tol, memory=self.memory).init(op, self.noise)
+        solver = import_module("mercer.gpu.solve").GPUSolver
+        return solver(tol=self.tol, device=gpu).init(op, self.noise)
 
     # solving
     def coefficients(self, Y: Array) -> Array:
@@ -166,7 +171,7 @@ class IterativeSystem:
 
     def solve(self, B: Array) -> Array:
         """A^-1 B"""
-        return self.handle.solve(B).x
+        return np.asarray(self.handle.solve(B).x)
 
     def determinant(self, outputs: int) -> Determinant:
         """log det A, as exact as the likelihood of so many outputs asks for."""
@@ -213,7 +218,17 @@ class IterativeSystem:
         return self._of(self.points.kept(keep), self.noise[keep])
 
     def _of(self, points: KernelPoints, noise: Array) -> IterativeSystem:
-        return IterativeSystem(points, noise, self.scale, self.tol, self.memory)
+        return IterativeSystem(points, noise, self.scale, self.tol, self.memory, self.device)
+
+    def times(self, Z: Table, coef: Array) -> Array | None:
+        """scale k(Z, X) coef on the GPU, in float64, as coefficients cancel; None where there is
+        none."""
+        gpu = device_there(self.device)
+        if gpu is None or not len(Z):
+            return None
+        made = import_module("mercer.gpu.operator").GPUOperator
+        op = made(self.points.kernel, Z, self.points.X, precision="float64", device=gpu)
+        return np.asarray(self.scale * (op @ coef))
 
 
 PointSystem = CholeskySystem | IterativeSystem
@@ -221,6 +236,8 @@ PointSystem = CholeskySystem | IterativeSystem
 
 def latent(system: PointSystem, coef: Array, Z: Table) -> Array:
     """scale k(Z, X) coef, (m, q): the mean of f in its own units."""
+    if isinstance(system, IterativeSystem) and (found := system.times(Z, coef)) is not None:
+        return found
     out = np.empty((len(Z), coef.shape[1]))
     for at, K in system.cross(Z):
         out[at] = K @ coef

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Self, cast
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from mercer import methods
+from mercer.gpu.devices import device_of, told
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Ints, Is, Number, Whole
 from mercer.kernels import Kernel, Linear, Scale
@@ -26,7 +28,7 @@ from mercer.plans import Plan
 from mercer.store import register
 
 EXACT = ("auto", "exact", "iterative")
-MOST_ROWS = 20_000  # that via="auto" compares with each other
+MOST_ROWS, MOST_GPU_ROWS = 20_000, 200_000  # that via="auto" compares with each other
 ROUNDING = 512  # units in the last place by which means that are the same may differ
 LARGE = (
     64 << 20
@@ -47,6 +49,7 @@ class KMeansSettings:
     max_iter: int
     memory: float
     random_state: Seed
+    device: str = "cpu"
 
     @classmethod
     def of(cls, m: Any) -> Self:
@@ -56,7 +59,13 @@ class KMeansSettings:
         )
         kernel, memory = kernel_of(m), bytes_of(m.memory_limit)
         way, method = way_of(m.via, kernel, m.lift)
-        return cls(k, kernel, m.lift, way, method, runs, steps, memory, m.random_state)
+        device_of(m.device)
+        return cls(k, kernel, m.lift, way, method, runs, steps, memory, m.random_state, m.device)
+
+    @property
+    def most_rows(self) -> int:
+        """That via="auto" compares with each other."""
+        return MOST_ROWS if device_of(self.device) is None else MOST_GPU_ROWS
 
     @property
     def precomputed(self) -> bool:
@@ -72,9 +81,9 @@ def choose(n: int, s: KMeansSettings) -> Plan:
     if s.precomputed or s.way != "auto":
         return Plan("exact", "a Gram matrix was given" if s.precomputed else "asked for")
     return (
-        Plan("exact", f"at most {MOST_ROWS:,} rows")
-        if n <= MOST_ROWS
-        else Plan("features", f"more than {MOST_ROWS:,} rows")
+        Plan("exact", f"at most {s.most_rows:,} rows")
+        if n <= s.most_rows
+        else Plan("features", f"more than {s.most_rows:,} rows")
     )
 
 
@@ -221,16 +230,30 @@ def exactly(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
     origin = (
         mean_of([(slice(0, len(X)), X.data)], w) if _moves(over.kernel) and not X.sparse else 0.0
     )
-    space = KernelSpace(over.operator(about(X, origin)))
+    op, where, digits = _operator(s, over, about(X, origin))
+    space = KernelSpace(op)
     found = _run(s, space, X, w)
     P = (space.op @ found.coef.astype(space.op.dtype)).astype(np.float64)
     inner = found.coef.T @ P
-    plan = _plan("exact", "compared with each other, tile by tile", found)
+    plan = _plan("exact", f"compared with each other, tile by tile{where}", found)
     return (
         KernelMeans(plan, _kept(found, inner), over, found.coef, origin),
         found,
-        distinct(inner, X.dtype),
+        distinct(inner, digits),
     )
+
+
+def _operator(s: KMeansSettings, over: Expansion, X: Table) -> tuple[Any, str, DTypeLike]:
+    """K of these rows, on the GPU where one is asked for and has a tile; what the plan says, and
+    the digits of products."""
+    gpu = device_of(s.device)
+    if gpu is None:
+        return over.operator(X), "", X.dtype
+    if (why := over.no_tile(X)) is not None:
+        return over.operator(X), f"; on the CPU, as {why}", X.dtype
+    there = import_module("mercer.gpu.operator")
+    op = there.GPUOperator(over.kernel, X, device=gpu)
+    return there.HostOperator(op), f"; {told(s.device)}, to about 1e-6", np.float32
 
 
 def over_features(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:

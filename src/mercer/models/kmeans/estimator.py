@@ -58,7 +58,7 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         None: a Gaussian scaled to the data.
     via : str or a value of `mercer.methods`, default="auto"
         "exact" (tiles of the kernel matrix, one sweep a step), "features", "landmarks" or a
-        value; "auto" is exact up to 20,000 rows, else features.
+        value; "auto" is exact up to 20,000 rows (200,000 on a GPU), else features.
     gamma : float or {"scale", "auto"}, default=None
         Of a kernel given by name, as in `KernelRidge`.
     lift : Lift or transformer, default=None
@@ -74,6 +74,9 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
     verbose : bool or int, default=False
         Whether progress is told, by the logger "mercer", which writes to stderr where nobody
         else listens to it.
+    device : str, default="cpu"
+        "cuda" (or "cuda:1") compares rows with each other on that GPU, to about 1e-6; "auto"
+        takes one where there is one. Features stay on the CPU; `plan_` says where it was.
 
     Attributes
     ----------
@@ -121,6 +124,7 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         memory_limit: MemoryLimit = None,
         random_state: Seed = None,
         verbose: bool | int = False,
+        device: str = "cpu",
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -132,6 +136,7 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
+        self.device = device
 
     clusters_: KernelMeans | FeatureMeans
 

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.costs import MAX_CHOLESKY_ROWS
+from mercer.gpu.devices import told
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels.defaults import bandwidths, scaled
@@ -107,7 +108,7 @@ def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Ref
     over, unit = expansion(s, rows), np.maximum(np.abs(rows.Y).max(axis=0), np.finfo(float).tiny)
     scaled_rows = replace(rows, Y=rows.Y / unit)
     alpha, over, scores = penalty(s, over, scaled_rows, plan, refit)
-    solver, reason = solver_for(s, over, rows.X, plan.way)
+    solver, reason = solver_for(s, over, rows.X, plan.way, rows.Y.shape[1])
     found = exact(
         over.operator(rows.X),
         scaled_rows.Y,
@@ -139,17 +140,23 @@ def expansion(s: RidgeSettings, rows: TrainingRows) -> Expansion:
 
 
 def solver_for(
-    s: RidgeSettings, over: Expansion, X: Table, way: str
+    s: RidgeSettings, over: Expansion, X: Table, way: str, outputs: int = 1
 ) -> tuple[Cholesky | CG | Any, str]:
     """The solver, and the reason for it."""
     n = len(X)
     if s.gpu is not None and (way == "iterative" or n > MAX_CHOLESKY_ROWS):
-        if (why := over.no_tile(X)) is None:
-            solver = import_module("mercer.gpu.solve").GPUSolver
-            made = solver(s.tol / 2, s.max_iter, device=s.gpu)
-            return made, f"{n:,} rows: conjugate gradients on the GPU ({s.device})"
+        made = import_module("mercer.gpu.solve").GPUSolver(s.tol / 2, s.max_iter, device=s.gpu)
+        why = over.no_tile(X) or made.no_room(n, X.width, outputs + 1, s.gpu)
+        if why is None:
+            return made, _told_of_gpu(s, n, made.rank_at(n, s.gpu))
         return _cpu_solver(s, n, way, f"; on the CPU, as {why}")
     return _cpu_solver(s, n, way)
+
+
+def _told_of_gpu(s: RidgeSettings, n: int, rank: int) -> str:
+    """Where equations are solved, and to how many digits."""
+    digits = f"products to about 1e-6, residuals in float64, {rank:,} pivots"
+    return f"{n:,} rows: conjugate gradients {told(s.device)}, {digits}"
 
 
 def _cpu_solver(s: RidgeSettings, n: int, way: str, note: str = "") -> tuple[Cholesky | CG, str]:

@@ -194,7 +194,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
             )
         stream.check_outputs(Y)
         why = "of a stream, over a map that its first batch fixed"
-        self.fitted_ = FittedRidge(stream.taking(stream.gathered(rows, Y, w), s, why))
+        self.fitted_ = FittedRidge(stream.taking(stream.gathered(rows, Y, w, s.gpu), s, why))
         return self
 
     @available_if(_streams)
@@ -226,7 +226,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
             )
         rows, Y, w, _ = self._checked(X, y, sample_weight, reset=False)
         mine.check_outputs(Y)
-        gone = mine.gathered(rows, Y, w)
+        gone = mine.gathered(rows, Y, w, RidgeSettings.of(self).gpu)
         self.fitted_ = FittedRidge(mine.losing(gone, len(Y), RidgeSettings.of(self)))
         return self
 

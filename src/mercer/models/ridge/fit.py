@@ -111,7 +111,7 @@ class FittedRidge:
         return X if self.columns is None else Table(X.data[:, self.columns])
 
     def predict(self, X: Table, gpu: str | None = None) -> Array:
-        if gpu is not None and isinstance(self.solution, DualRidge):
+        if gpu is not None and isinstance(self.solution, DualRidge | MomentRidge):
             return self.solution.predict(self.seen(X), gpu)
         return self.solution.predict(self.seen(X))
 
@@ -213,7 +213,7 @@ class FittedRidge:
             )
         phi = map_of(s, rows, stream=True)
         stream = moments.begin(s, phi, folds, rows.X, rows.Y, model.flat)
-        return stream.taking(stream.gathered(rows.X, rows.Y, rows.weight), s, "")
+        return stream.taking(stream.gathered(rows.X, rows.Y, rows.weight, s.gpu), s, "")
 
     def alone(self) -> Self:
         """That only predicts: without statistics and rows."""

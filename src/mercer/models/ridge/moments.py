@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mercer.gpu.devices import told
 from mercer.inputs import Array, Table
 from mercer.invariants import Each, Floats, Is, Number, Whole
 from mercer.linalg.least_squares import solve
@@ -129,8 +130,8 @@ class MomentRidge:
         scores = rows.scores(errors)
         return replace(self, chosen=p.best_by_loo(scores, len(rows)), loo_scores=scores)
 
-    def predict(self, X: Table) -> Array:
-        return self.phi.linear(X, *self.weights.shaped(self.flat))
+    def predict(self, X: Table, gpu: str | None = None) -> Array:
+        return self.phi.linear(X, *self.weights.shaped(self.flat), gpu)
 
     def gradient(self, X: Table) -> Array:
         """(n, q, d)"""
@@ -185,10 +186,12 @@ class MomentRidge:
                 f"y has {Y.shape[1]} outputs, but the model was begun with {self.outputs}; give as many."
             )
 
-    def gathered(self, X: Table, Y: Array, weight: Array | None) -> list[Moments]:
+    def gathered(
+        self, X: Table, Y: Array, weight: Array | None, gpu: str | None = None
+    ) -> list[Moments]:
         """The moments of rows, apart from those held."""
         return self.phi.fold_moments(
-            X, self.moments[0].shift, Y, weight, fold_of(self.folds, X), self.folds.k
+            X, self.moments[0].shift, Y, weight, fold_of(self.folds, X), self.folds.k, gpu
         )
 
     def taking(self, new: list[Moments], s: RidgeSettings, why: str) -> MomentRidge:
@@ -241,12 +244,22 @@ def origin(phi: FittedMap, X: Table, Y: Array) -> Array:
 def fit(s: RidgeSettings, rows: TrainingRows, phi: FittedMap, flat: bool) -> MomentRidge:
     """One pass."""
     shift = origin(phi, rows.X, rows.Y)
-    moments = phi.fold_moments(rows.X, shift, rows.Y, rows.weight, rows.fold(), rows.folds.k)
-    why = "their D x D moments fit, and one pass is enough for every penalty"
+    moments = phi.fold_moments(rows.X, shift, rows.Y, rows.weight, rows.fold(), rows.folds.k, s.gpu)
+    why = "their D x D moments fit, and one pass is enough for every penalty" + where(
+        s, phi, rows.X
+    )
     found = MomentRidge(
         s.penalties(rows.Y.shape[1]), phi, rows.folds, rows.Y.shape[1], flat, moments, why
     )
     return found.choosing(rows) if s.loo else found
+
+
+def where(s: RidgeSettings, phi: FittedMap, X: Table) -> str:
+    """On which device the pass goes, where that was asked."""
+    if s.gpu is None:
+        return ""
+    why = phi.no_gpu(X)
+    return f"; {told(s.device)}, to about 1e-6" if why is None else f"; on the CPU, as {why}"
 
 
 def begin(

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
+from mercer.gpu.devices import device_of, told
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is
 from mercer.kernels import Kernel
@@ -43,6 +44,7 @@ class SmoothingSettings:
     how: str
     scales: Array
     random_state: Seed
+    device: str = "cpu"
 
     @classmethod
     def of(cls, m: Any) -> Self:
@@ -60,7 +62,15 @@ class SmoothingSettings:
             raise ValueError(
                 "scales is empty; give one factor or more, or None for the usual ones."
             )
-        return cls(kernel_of(m), m.bandwidth, scales, m.random_state)
+        device_of(m.device)
+        return cls(kernel_of(m), m.bandwidth, scales, m.random_state, m.device)
+
+    def where(self, smoother: Smoother, rows: Table) -> str:
+        """Where votes are counted, for the plan."""
+        if device_of(self.device) is None:
+            return ""
+        why = smoother.voters.no_gpu(rows)
+        return f"; {told(self.device)}, to about 1e-6" if why is None else f"; on the CPU, as {why}"
 
 
 def _listed(values: Any) -> list[Any]:
@@ -154,14 +164,14 @@ def fit(s: SmoothingSettings, X: Table, Y: Array, weight: Array | None) -> Fitte
         Points(kernel, rows) if isinstance(kernel, Kernel) else GivenVotes(len(rows)), Y, weight
     )
     if not (tried and isinstance(kernel, Kernel)):
-        return FittedSmoother(_plan(rows, Y.shape[1]), smoother, rows)
+        return FittedSmoother(_plan(rows, Y.shape[1], s.where(smoother, rows)), smoother, rows)
     some = _left_out_rows(s, smoother)
     kernels = [scaled(kernel, c) for c in s.scales]
     errors = smoother.errors(rows, kernels, some, groups_of(rows, False))
     best = kernels[
         int(np.flatnonzero(errors <= errors.min() * (1 + 1e-9))[-1])
     ].clone()  # of equals the smoothest
-    plan = _plan(rows, Y.shape[1], len(s.scales), len(some))
+    plan = _plan(rows, Y.shape[1], s.where(smoother, rows), len(s.scales), len(some))
     return FittedSmoother(
         plan, replace(smoother, voters=Points(best, rows)), rows, s.scales.copy(), errors
     )
@@ -176,13 +186,13 @@ def _left_out_rows(s: SmoothingSettings, smoother: Smoother) -> Array:
     )
 
 
-def _plan(rows: Table, q: int, scales: int = 0, left_out: int = 0) -> Plan:
+def _plan(rows: Table, q: int, where: str, scales: int = 0, left_out: int = 0) -> Plan:
     n = len(rows)
     tile = 8.0 * TILE_ROWS * COLUMNS * 4 + (HELD if scales else 0)
     settings = {"rows": n, "outputs": q, "bandwidth": "by leave-one-out" if scales else "as given"}
     if scales:
         settings |= {"scales": scales, "rows left out": left_out}
-    why = f"every answer is one sweep over {n:,} training points in tiles, whatever the number of queries"
+    why = f"every answer is one sweep over {n:,} training points in tiles, whatever the number of queries{where}"
     return Plan(
         "tiles",
         why,

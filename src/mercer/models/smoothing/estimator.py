@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.gpu.devices import device_of
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.base import whole
@@ -44,6 +45,7 @@ class VotingEstimator(KernelEstimator):
     """What both share: how rows are read, the choice, votes, and a word on far queries."""
 
     smoothing_: FittedSmoother
+    device: str
 
     must = dict(smoothing_=Is("FittedSmoother"))
 
@@ -112,7 +114,7 @@ class VotingEstimator(KernelEstimator):
 
     def _smooth(self, X: Any) -> tuple[Array, np.dtype[Any]]:
         fitted, rows = self._asked(X)
-        out, far, none = fitted.smoother.smooth(rows)
+        out, far, none = fitted.smoother.smooth(rows, device_of(self.device))
         if far.any():
             warnings.warn(_told(far, none), FarAwayWarning, stacklevel=3)
         return out, rows.dtype
@@ -172,6 +174,9 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
         Factors to choose from; None is 19 from 1/128 to 4.
     random_state : int, RandomState or None, default=None
         Which rows are left out in turn where there are more than 10^8 pairs.
+    device : str, default="cpu"
+        "cuda" (or "cuda:1") counts the votes on that GPU, to about 1e-6 of the range of y;
+        "auto" takes one where there is one. Bandwidths are chosen on the CPU; `plan_` says it.
 
     Attributes
     ----------
@@ -205,12 +210,14 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
         bandwidth: str = "auto",
         scales: ArrayLike | None = None,
         random_state: Seed = None,
+        device: str = "cpu",
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
         self.bandwidth = bandwidth
         self.scales = scales
         self.random_state = random_state
+        self.device = device
 
     _flat: bool = True  # whether y had one axis
 
@@ -276,6 +283,8 @@ class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
         As there.
     random_state : int, RandomState or None, default=None
         As there.
+    device : str, default="cpu"
+        As there.
 
     Attributes
     ----------
@@ -314,12 +323,14 @@ class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
         bandwidth: str = "auto",
         scales: ArrayLike | None = None,
         random_state: Seed = None,
+        device: str = "cpu",
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
         self.bandwidth = bandwidth
         self.scales = scales
         self.random_state = random_state
+        self.device = device
 
     classes_: Array
 

@@ -96,13 +96,16 @@ class Smoother:
             return np.clip((mean * self.half + self.centre / 2) * 2, *self.range)
 
     @np.errstate(over="ignore", invalid="ignore")
-    def smooth(self, X: Table) -> tuple[Array, Array, Array]:
+    def smooth(self, X: Table, gpu: str | None = None) -> tuple[Array, Array, Array]:
         """The smoothed targets; which rows are so far that their votes underflow, which are
-        answered by logarithms; which have none."""
-        sums = self._products(X, self.w[:, None] * self.T)
+        answered by logarithms; which have none. On a torch device where one is given and can."""
+        gpu = gpu if len(X) and self.voters.no_gpu(X) is None else None
+        sums = self._products(X, self.w[:, None] * self.T, gpu)
         far, none, out = self._far(sums[:, -1], X.dtype), np.zeros(len(X), bool), self.targets(sums)
-        again = far | ~np.isfinite(sums).all(axis=1)
+        lost = far if gpu is None else self._far(sums[:, -1], np.float32)
+        again = lost | ~np.isfinite(sums).all(axis=1)
         if again.any():
+            far[again] = far[again] if gpu is None else self.far(X[again])
             sums = self.sums(X.astype(np.float64)[again])
             out[again], none[again] = self.targets(sums), sums[:, -1] == 0
         return out, far, none
@@ -111,9 +114,9 @@ class Smoother:
         """Which rows are so far that every kernel value underflows, or nearly."""
         return self._far(self._products(X, self.w[:, None])[:, 0], X.dtype)
 
-    def _products(self, X: Table, V: Array) -> Array:
+    def _products(self, X: Table, V: Array, gpu: str | None = None) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(self.voters.products(X, V), np.float64)
+            return np.asarray(self.voters.products(X, V, gpu), np.float64)
 
     def _far(self, total: Array, dtype: DTypeLike) -> Array:
         info = np.finfo(dtype)

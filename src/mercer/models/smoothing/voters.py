@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +29,7 @@ from mercer.kernels.dot import ArcCosine, Constant, Polynomial
 from mercer.kernels.histograms import AdditiveChi2, Chi2
 from mercer.kernels.maps import Mapped
 from mercer.kernels.stationary import Sinc, Stationary
+from mercer.models.expansion import Expansion
 from mercer.models.settings import FittedKernel
 from mercer.operators import GivenOperator
 from mercer.operators.products import times
@@ -62,7 +64,8 @@ class QueryKernel(Protocol):
         """None where values are given."""
 
     def __len__(self) -> int: ...
-    def products(self, X: Table, V: Array) -> Array: ...
+    def products(self, X: Table, V: Array, gpu: str | None = None) -> Array: ...
+    def no_gpu(self, X: Table) -> str | None: ...
     def logs(
         self, X: Table, kernels: Sequence[Kernel | None], *, exact: bool = False
     ) -> Iterator[tuple[slice, Iterable[Array]]]: ...
@@ -89,8 +92,18 @@ class Points:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def products(self, X: Table, V: Array) -> Array:
-        """K @ V; where the form of the kernel allows negative values, they are looked at first."""
+    def no_gpu(self, X: Table) -> str | None:
+        """Why votes on these rows are counted on the CPU; None where a GPU can."""
+        if not nonnegative(self.kernel):
+            return "values of this kernel must be looked at first"
+        return Expansion(self.kernel, self.rows).no_tile(X)
+
+    def products(self, X: Table, V: Array, gpu: str | None = None) -> Array:
+        """K @ V, on a torch device to about 1e-6; where the form of the kernel allows negative
+        values, they are looked at first."""
+        if gpu is not None:
+            made = import_module("mercer.gpu.operator").GPUOperator
+            return np.asarray(made(self.kernel, X, self.rows, device=gpu) @ V)
         if not nonnegative(self.kernel):
             parallel_map(
                 lambda rows: [bool(list(L)) for _, L in self.logs(X[rows], [self.kernel])],
@@ -131,7 +144,10 @@ class GivenVotes:
     def __len__(self) -> int:
         return self.n
 
-    def products(self, X: Table, V: Array) -> Array:
+    def no_gpu(self, X: Table) -> str | None:
+        return "the matrix was given"
+
+    def products(self, X: Table, V: Array, gpu: str | None = None) -> Array:
         """K @ V; negative values are refused first."""
         K = GivenOperator(X.data).block()
         log(K)

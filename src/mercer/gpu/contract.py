@@ -1,0 +1,143 @@
+"""How a tile's values are summed over its columns: with few right-hand sides, with many, or with
+functions of the two rows' columns.
+
+Each says which arrays it takes beside V, the shape of what a run of columns leaves, and the lines of
+a program: before its loop, loads inside it, the sums themselves, and what is stored after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# of cx and cz, one column of the two rows: what derivatives by inputs and parameters are sums of
+SLOPES = {
+    "difference": "cx - cz",
+    "square": "(cx - cz) * (cx - cz)",
+    "sign": "xp.where(cx > cz, 1.0, xp.where(cx < cz, -1.0, 0.0))",
+    "absolute": "xp.abs(cx - cz)",
+    "other": "cz",
+    "sine_squared": "xp.sin(cx - cz) * xp.sin(cx - cz)",
+    "sine_double": "xp.sin(2.0 * (cx - cz))",
+    "difference_sine_double": "(cx - cz) * xp.sin(2.0 * (cx - cz))",
+    # of sums over columns of (x - z)^2 / (x + z) and 2 x z / (x + z), for numbers >= 0
+    "chisq": "xp.where(cx + cz > 0.0, 1.0 - 4.0 * RATIO * RATIO, 1.0)",
+    "harmonic": "xp.where(cx + cz > 0.0, 2.0 * RATIO * RATIO, 0.0)",
+}
+RATIO = "(cz / xp.where(cx + cz > 0.0, cx + cz, 1.0))"
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Few right-hand sides, V (q, m): sums of products on CUDA cores, for each result; (results *
+    q, n)."""
+
+    results: int
+    sides: int
+    arrays: tuple[str, ...] = ()
+
+    @property
+    def _each(self) -> list[tuple[int, int]]:
+        return [(r, i) for r in range(self.results) for i in range(self.sides)]
+
+    def shape(self, rows: int) -> tuple[int, ...]:
+        return self.results * self.sides, rows
+
+    def before(self) -> list[str]:
+        return [f"total{r}_{i} = xp.zeros((R,), xp.float64)" for r, i in self._each]
+
+    def loads(self) -> list[str]:
+        return [f"v{i}_ = xp.load(V + {i} * m + cols)" for i in range(self.sides)]
+
+    def lines(self, results: list[str]) -> list[str]:
+        return [
+            f"total{r}_{i} += xp.sum({results[r]} * v{i}_[None, :], axis=1).to(xp.float64)"
+            for r, i in self._each
+        ]
+
+    def after(self) -> list[str]:
+        count = self.results * self.sides
+        run = f"xp.program_id(1).to(xp.int64) * {count}"
+        return [
+            f"xp.store(OUT + ({run} + {at}) * n + rows, total{r}_{i})"
+            for at, (r, i) in enumerate(self._each)
+        ]
+
+
+@dataclass(frozen=True)
+class MatrixProducts:
+    """Many right-hand sides, V (m, q): one more product on matrix units; (n, q) of the one
+    result."""
+
+    sides: int  # with padding, a power of two
+    how: str  # digits of the product, in Triton's words
+    arrays: tuple[str, ...] = ()
+
+    def shape(self, rows: int) -> tuple[int, ...]:
+        return rows, self.sides
+
+    @property
+    def _sides(self) -> str:
+        return f"xp.arange(0, {self.sides})[None, :]"
+
+    def before(self) -> list[str]:
+        return [f"total = xp.zeros((R, {self.sides}), xp.float64)"]
+
+    def loads(self) -> list[str]:
+        return [f"v_ = xp.load(V + cols[:, None].to(xp.int64) * {self.sides} + {self._sides})"]
+
+    def lines(self, results: list[str]) -> list[str]:
+        (value,) = results
+        return [f'total += xp.dot({value}, v_, input_precision="{self.how}").to(xp.float64)']
+
+    def after(self) -> list[str]:
+        at = f"(xp.program_id(1).to(xp.int64) * n + rows[:, None]) * {self.sides} + {self._sides}"
+        return [f"xp.store(OUT + {at}, total)"]
+
+
+@dataclass(frozen=True)
+class ColumnSums:
+    """sum_j K_ij v_j f(x_ik, z_jk) for every column k, by groups of columns that programs share
+    out; V (q, m), one side a program; (q * columns, n)."""
+
+    slope: str  # of `SLOPES`
+    columns: int
+    sides: int
+    group: int
+    arrays: tuple[str, ...] = ("SA", "SB")  # columns of both sides, (columns, n) and (columns, m)
+
+    @property
+    def groups(self) -> int:
+        return self.columns // self.group
+
+    def shape(self, rows: int) -> tuple[int, ...]:
+        return self.sides * self.columns, rows
+
+    def before(self) -> list[str]:
+        return [
+            f"side = xp.program_id(2) // {self.groups}",
+            f"first = (xp.program_id(2) % {self.groups}).to(xp.int64) * {self.group}",
+            f"total = xp.zeros((R, {self.group}), xp.float64)",
+        ]
+
+    def loads(self) -> list[str]:
+        return ["v_ = xp.load(V + side * m + cols)"]
+
+    def lines(self, results: list[str]) -> list[str]:
+        (value,) = results
+        text = SLOPES[self.slope].replace("RATIO", RATIO)
+        inner = [
+            "cx = xp.load(SA + (first + k) * n + rows)[:, None]",
+            "cz = xp.load(SB + (first + k) * m + cols)[None, :]",
+            f"part = xp.sum(weight * ({text}), axis=1).to(xp.float64)",
+            f"total += xp.where(xp.arange(0, {self.group})[None, :] == k, part[:, None], 0.0)",
+        ]
+        head = [f"weight = {value} * v_[None, :]", f"for k in range(0, {self.group}):"]
+        return head + ["    " + line for line in inner]
+
+    def after(self) -> list[str]:
+        run = f"xp.program_id(1).to(xp.int64) * {self.sides * self.columns}"
+        at = f"side * {self.columns} + first + xp.arange(0, {self.group})[None, :]"
+        return [f"xp.store(OUT + ({run} + {at}) * n + rows[:, None], total)"]
+
+
+Contraction = Sums | MatrixProducts | ColumnSums

@@ -1,0 +1,254 @@
+"""DevicePairs: formulas over all pairs of two sets of rows on a device, contracted in one launch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mercer.gpu import files
+from mercer.gpu.backend import Tensor, torch
+from mercer.gpu.choices import has_kink, part_of, shape_of
+from mercer.gpu.contract import ColumnSums, Contraction, MatrixProducts, Sums
+from mercer.gpu.derivatives import TracedResults
+from mercer.gpu.operands import TileFrame, View, arrays
+from mercer.gpu.quantities import Geometry, SeenRows, TileLayout
+from mercer.gpu.reference import vector
+from mercer.gpu.tile import TilePart, TileProgram, program
+
+BLOCK = 256  # rows and columns are padded to a multiple of it
+MAX_SUMS = 8  # right-hand sides in one launch of sums
+MAX_SIDES = 64  # in one launch of products
+WAVES = 8  # blocks of rows a multiprocessor, below which columns are shared out too
+GROUP = 16  # columns whose sums one program keeps
+# of |x|^2 in squared bandwidths: beyond, near pairs are taken by differences, or by two pieces
+MEAN_SPREAD, MOST_SPREAD, TF32_SPREAD = 8.0, 100.0, 64.0
+DIGITS = {"float32": "tf32x3", "tf32": "tf32", "float64": "ieee"}  # of products with many sides
+Positions = Callable[[tuple[int | str, ...] | None], list[int] | None]
+
+
+@dataclass(frozen=True, eq=False)
+class DevicePairs:
+    """Results of one trace at all pairs of rows of X (n, d) and Z (m, d), never formed."""
+
+    source: TracedResults
+    X: Tensor
+    Z: Tensor
+    positions: Positions  # of columns by name or number
+    precision: str
+
+    @property
+    def device(self) -> str:
+        return str(self.X.device)
+
+    @cached_property
+    def dtype(self) -> Any:
+        return torch.float64 if self.precision == "float64" else torch.float32
+
+    # how, found once
+    @cached_property
+    def layout(self) -> TileLayout:
+        return TileLayout.of(self.source, "columns" if self.precision == "float64" else "matrix")
+
+    @cached_property
+    def views(self) -> list[View]:
+        return [self.view(g.rows) for g in self.layout.geometries]
+
+    def view(self, rows: SeenRows) -> View:
+        return View(rows, self.positions(rows.columns), self.source.parameters)
+
+    @cached_property
+    def frames(self) -> list[TileFrame]:
+        pairs = zip(self.layout.geometries, self.views, strict=True)
+        return [TileFrame.of(view, self.sides, raw=g.unit == "raw") for g, view in pairs]
+
+    @property
+    def sides(self) -> list[Tensor]:
+        return [self.X] if self.Z is self.X else [self.X, self.Z]
+
+    @cached_property
+    def parts(self) -> list[TilePart]:
+        kinked = self.precision != "float64" and has_kink(self.source)
+        d, out = self.X.shape[1], []
+        for g, view, frame in zip(self.layout.geometries, self.views, self.frames, strict=True):
+            near = kinked or self.spread(g, frame)
+            coarse = self.precision == "tf32" and not self._beyond(g, frame, TF32_SPREAD, math.inf)
+            precision = "tf32" if coarse and not kinked else "float32"
+            out.append(part_of(g, view.width(d), precision, near and precision == "float32"))
+        return out
+
+    def spread(self, g: Geometry, frame: TileFrame) -> bool:
+        """Whether rows lie so many bandwidths from their centre that products lose the digits of
+        near pairs."""
+        return self._beyond(g, frame, MEAN_SPREAD, MOST_SPREAD)
+
+    def _beyond(self, g: Geometry, frame: TileFrame, mean: float, most: float) -> bool:
+        theta = self.source.parameters
+        b = min((theta[w] if isinstance(w, int) else w for w in g.widths), default=math.inf)
+        return frame.mean > mean * b * b or frame.most > most * b * b
+
+    @cached_property
+    def grid(self) -> LaunchGrid:
+        """Programs for all multiprocessors, whatever the shape; one order of sums a device."""
+        there = 4 if self.device == "cpu" else _multiprocessors(self.device)
+        return LaunchGrid.of(len(self.X), len(self.Z), there, symmetric=self.X is self.Z)
+
+    # what the tile takes, made once
+    @cached_property
+    def operands(self) -> dict[str, Tensor]:
+        out: dict[str, Tensor] = {}
+        for j, part in enumerate(self.parts):
+            for side, held in self._of_part(j, part).items():
+                out |= {f"{side}{j}{name}": value for name, value in held.items()}
+        for i, asked in enumerate(self.layout.vectors):
+            mine = asked.side == "rows"
+            X, n = (self.X, self.grid.rows) if mine else (self.Z, self.grid.columns)
+            view = self.view(SeenRows(asked.columns, asked.map))
+            out[f"P{i}"] = vector(asked, view, X, n, self.dtype)
+        return out
+
+    def _of_part(self, j: int, part: TilePart) -> dict[str, dict[str, Tensor]]:
+        """Of both sides; one and the same where they are alike."""
+        alike = self.X is self.Z and not (part.joined or part.inside or part.geometry.products)
+        view, frame = self.views[j], self.frames[j]
+        A = arrays(part, view, frame, self.X, self.grid.rows, "A", self.dtype)
+        if alike:
+            return {"A": A, "B": A}
+        B = arrays(part, view, frame, self.Z, self.grid.columns, "B", self.dtype)
+        return {"A": A, "B": B}
+
+    @cached_property
+    def theta(self) -> Tensor:
+        """Parameters, and the unit of each part."""
+        roots = [math.sqrt(2) if part.inside else 1.0 for part in self.parts]
+        units = [f.unit * root for f, root in zip(self.frames, roots, strict=True)]
+        numbers = [*self.source.parameters, *units]
+        return torch.tensor(numbers, dtype=self.dtype, device=self.X.device)
+
+    # contractions
+    def times(self, W: Tensor) -> Tensor:
+        """(results, n, q) in float64 for W (m, q)."""
+        count, q = len(self.source.results), W.shape[1]
+        out = torch.empty((count, len(self.X), q), dtype=torch.float64, device=self.X.device)
+        many = q > MAX_SUMS and self.precision != "float64"
+        step = MAX_SIDES if many else max(1, MAX_SUMS // count)
+        for at in range(0, q, step):
+            some = W[:, at : at + step]
+            found = self._products(some) if many else self._sums(some)
+            out[:, :, at : at + step] = found
+        return out
+
+    def _sums(self, W: Tensor) -> Tensor:
+        V, size = self._scaled(W)
+        count, q = len(self.source.results), W.shape[1]
+        found = self._launched(Sums(count, q), V.T.contiguous(), {})
+        return found.reshape(count, q, -1)[:, :, : len(self.X)].transpose(1, 2) * size
+
+    def _products(self, W: Tensor) -> Tensor:
+        """One result after the other."""
+        V, size = self._scaled(W)
+        width = 1 << max(4, (W.shape[1] - 1).bit_length())
+        padded = torch.zeros((len(V), width), dtype=self.dtype, device=V.device)
+        padded[:, : V.shape[1]] = V
+        out = []
+        for name in self.source.names:
+            one = self if len(self.source.names) == 1 else self.some(name)
+            found = one._launched(MatrixProducts(width, DIGITS[self.precision]), padded, {})
+            out.append(found[: len(self.X), : W.shape[1]] * size)
+        return torch.stack(out)
+
+    def some(self, *names: str) -> DevicePairs:
+        """Of some of the results."""
+        return DevicePairs(self.source.some(*names), self.X, self.Z, self.positions, self.precision)
+
+    def column_sums(self, W: Tensor, slope: str, x: Tensor, z: Tensor) -> Tensor:
+        """sum_j f_ij W_jt s(x_ik, z_jk), (n, q, k) in float64, for columns x (n, k) and z (m, k) of
+        the two sides."""
+        V, size = self._scaled(W)
+        group = min(GROUP, 1 << (x.shape[1] - 1).bit_length())
+        columns = -(-x.shape[1] // group) * group
+        how = ColumnSums(slope, columns, W.shape[1], group)
+        sides = {"SA": (x, self.grid.rows), "SB": (z, self.grid.columns)}
+        more = {name: self._columns(part, columns, n) for name, (part, n) in sides.items()}
+        found = self._launched(how, V.T.contiguous(), more, how.groups * W.shape[1])
+        found = found.reshape(W.shape[1], columns, -1)[:, : x.shape[1], : len(self.X)]
+        return found.permute(2, 0, 1) * size[:, None]
+
+    def _columns(self, part: Tensor, columns: int, n: int) -> Tensor:
+        out = torch.zeros((columns, n), dtype=self.dtype, device=part.device)
+        out[: part.shape[1], : len(part)] = part.T.to(self.dtype)
+        return out
+
+    def _scaled(self, W: Tensor) -> tuple[Tensor, Tensor]:
+        """W with its padding, each column in units of its largest number; these."""
+        top = W.abs().amax(dim=0).double()
+        size = torch.where(top > 0, top, 1.0)
+        V = torch.zeros((self.grid.columns, W.shape[1]), dtype=self.dtype, device=W.device)
+        V[: len(W)] = (W / size).to(self.dtype)
+        return V, size
+
+    def program(self, contraction: Contraction) -> TileProgram:
+        """Its text."""
+        dtype = "float64" if self.precision == "float64" else "float32"
+        fast = self.device != "cpu" and dtype == "float32"
+        return program(self.source, self.layout, self.parts, contraction, dtype, fast=fast)
+
+    def _launched(
+        self, contraction: Contraction, V: Tensor, more: dict[str, Tensor], third: int = 1
+    ) -> Tensor:
+        """What the runs of columns leave, added up; poisoned before."""
+        at, shape = self.grid.fewer(third), shape_of(self.parts, self.precision, contraction)
+        made, held = self.program(contraction), {**self.operands, **more}
+        out = torch.full(
+            (at.splits, *contraction.shape(at.rows)), float("nan"), dtype=torch.float64,
+            device=self.X.device,
+        )  # fmt: skip
+        files.load(made.text)[(at.rows // shape.rows, at.splits, third)](
+            out, V, self.theta, *(held[name] for name in made.arrays), at.rows, at.columns, at.step,
+            R=shape.rows, C=shape.cols, num_warps=shape.warps, num_stages=shape.stages,
+            enable_fp_fusion=True,
+        )  # fmt: skip
+        return out.sum(dim=0)
+
+
+@dataclass(frozen=True)
+class LaunchGrid:
+    """Rows and columns with their padding, and the runs of columns that programs share out."""
+
+    rows: int
+    columns: int
+    splits: int
+
+    @property
+    def step(self) -> int:
+        return self.columns // self.splits
+
+    def fewer(self, times: int) -> LaunchGrid:
+        """With fewer runs, where each is shared out so many times in another way.
+
+        >>> LaunchGrid(512, 100096, 391).fewer(20).splits
+        23
+        """
+        enough = (
+            s for s in range(1, self.splits) if self.splits % s == 0 if s * times >= self.splits
+        )
+        return LaunchGrid(self.rows, self.columns, next(enough, self.splits))
+
+    @classmethod
+    def of(cls, n: int, m: int, processors: int, *, symmetric: bool) -> LaunchGrid:
+        """For so many multiprocessors.
+
+        >>> LaunchGrid.of(300, 100_000, 132, symmetric=False)
+        LaunchGrid(rows=512, columns=100096, splits=391)
+        """
+        rows, blocks = -(-n // BLOCK), -(-m // BLOCK)
+        step = -(-blocks // max(1, WAVES * processors // rows))
+        columns = -(-blocks // step) * step
+        rows = columns if symmetric else rows
+        return cls(rows * BLOCK, columns * BLOCK, columns // step)
+
+
+def _multiprocessors(device: str) -> int:
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)
