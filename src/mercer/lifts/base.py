@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from mercer.engines.lazy import TakesDask
 from mercer.inputs import Array, Matrix, Table, validate_data
 from mercer.invariants import Is, Labels, Text, Whole
 from mercer.kernels.defaults import check_paths, takes_positive
@@ -27,7 +28,7 @@ Seed: TypeAlias = int | np.integer[Any] | np.random.RandomState | np.random.Gene
 TILE_BYTES = 1 << 20  # of features for one task
 
 
-class Lift(Saved, TransformerMixin, BaseEstimator):
+class Lift(TakesDask, Saved, TransformerMixin, BaseEstimator):
     """A feature map phi.
 
     A subclass writes `_learn(X)`, which sets `n_features_out_` and `kernel_`; `_map(X)`, which

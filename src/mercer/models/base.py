@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_X_y
 
+from mercer.engines.lazy import Columns, TakesDask
 from mercer.inputs import Array, Items, Matrix, Table, sample_weights, table, validate_data
 from mercer.invariants import Labels, Whole, check
 from mercer.kernels import Kernel
@@ -52,7 +53,7 @@ def all_or_nothing(method: F) -> F:
     return call  # type: ignore[return-value]
 
 
-class KernelEstimator(Saved, BaseEstimator):
+class KernelEstimator(TakesDask, Saved, BaseEstimator):
     """An estimator with a kernel, or "precomputed", or a lift instead of one: which rows it takes
     follows from these settings."""
 
@@ -176,6 +177,15 @@ class KernelEstimator(Saved, BaseEstimator):
             tags.input_tags.string, tags.input_tags.two_d_array = True, False
         tags.input_tags.positive_only = self.lift is None and takes_positive(self.kernel)
         return tags
+
+
+def note_columns(model: Any, X: Any, *, texts: bool = False) -> None:
+    """What scikit-learn notes of the columns of `fit`, from the metadata of a dask collection."""
+    columns = Columns.of(X, texts=texts)
+    model.n_features_in_, model._of_items = columns.width, texts
+    vars(model).pop("feature_names_in_", None)
+    if columns.names is not None:
+        model.feature_names_in_ = np.asarray(columns.names, object)
 
 
 def fields_alone(value: Any) -> dict[str, Any]:
