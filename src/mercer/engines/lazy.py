@@ -3,7 +3,7 @@ their types, and methods that answer for every partition later."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import isfunction
@@ -39,7 +39,7 @@ def is_dask(X: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Columns:
+class LazyColumns:
     """What is known of rows without computing any: how many columns, their names, their type."""
 
     width: int
@@ -48,7 +48,7 @@ class Columns:
     texts: bool = False  # one column of texts instead of numbers
 
     @classmethod
-    def of(cls, X: Any, name: str = "X", *, texts: bool = False) -> Columns:
+    def of(cls, X: Any, name: str = "X", *, texts: bool = False) -> LazyColumns:
         """From the metadata; ValueError where there are no rows of numbers, or of texts."""
         if texts:
             return cls(1, None, np.dtype(np.float64), True)
@@ -67,7 +67,7 @@ class Columns:
         return cls(int(X.shape[1]), None, _float(X.dtype, name))
 
     @classmethod
-    def _of_frame(cls, X: Any, name: str) -> Columns:
+    def _of_frame(cls, X: Any, name: str) -> LazyColumns:
         names = list(X.columns)
         if not names:
             raise ValueError(f"{name} has 0 feature(s); give at least one column.")
@@ -112,7 +112,7 @@ def shape_of(X: Any) -> str:
 def answered(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
     """What `model.name(X)` is, as a dask array with the chunks of X along its rows."""
     texts = getattr(X, "ndim", 2) == 1
-    columns = Columns.of(X, texts=texts)
+    columns = LazyColumns.of(X, texts=texts)
     meta = model_answer(model, name, options, columns.example())  # also refuses other columns
     if isinstance(meta, tuple):
         raise ValueError(
@@ -170,7 +170,7 @@ class TakesDask:
                 setattr(cls, name, _each(vars(cls)[name], eagerly))
 
 
-def _each(method: Any, wrap: Callable[[F], F]) -> Any:
+def _each(method: Any, wrap: Callable[[Any], Any]) -> Any:
     """A method wrapped, also where scikit-learn says when it is there."""
     if isfunction(method):
         return wrap(method)
@@ -193,27 +193,39 @@ def lazily(method: F) -> F:
 
 def eagerly(method: F) -> F:
     """A method that learns: of dask collections by `_fit_dask`."""
+    if hasattr(method, "takes_dask"):  # it asks itself, so that warnings keep their places
+        return method
 
     @wraps(method)
-    def call(self: Any, X: Any, *given: Any, **options: Any) -> Any:
-        if not is_dask(X):
-            if any(is_dask(v) for v in (*given, *options.values())):
-                raise ValueError(
-                    "y or the weights are a dask collection, but X is none; give both, or call compute() on them."
-                )
-            return method(self, X, *given, **options)
-        return learnt(self, method.__name__, X, *given, **options)
+    def call(self: Any, *given: Any, **options: Any) -> Any:
+        if (found := dask_among(given, options)) is not None:
+            return learnt(self, method.__name__, found, *given, **options)
+        return method(self, *given, **options)
 
     return call  # type: ignore[return-value]
 
 
-def learnt(model: Any, name: str, X: Any, *given: Any, **options: Any) -> Any:
+def dask_among(given: Sequence[Any], options: Mapping[str, Any]) -> str | None:
+    """The name of a dask collection among the arguments of a method that learns, X before others."""
+    if given and is_dask(given[0]):
+        return "X"
+    found = {name: v for name, v in options.items() if is_dask(v)}
+    return "X" if "X" in found else next(iter(found), "y" if any(map(is_dask, given)) else None)
+
+
+def learnt(model: Any, name: str, found: str, *given: Any, **options: Any) -> Any:
     """What `fit` and `fit_transform` are of a dask collection."""
+    if found != "X":
+        raise ValueError(
+            f"{found} is a dask collection, but X is none; give both, or call compute() on it."
+        )
     fit = getattr(model, "_fit_dask", None)
     if fit is None or name not in ("fit", "fit_transform"):
         told = "has no fit over partitions" if fit is None else f"takes none in {name}"
         raise ValueError(
             f"X is a dask collection, and {type(model).__name__} {told}; give it rows in memory (X.compute())."
         )
-    fit(X, *given, **options)
-    return model if name == "fit" else model.transform(X)
+    fit(*given, **options)
+    return (
+        model if name == "fit" else model.transform(options.get("X", given[0] if given else None))
+    )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.engines.graphs import Inlined, inlined
-from mercer.engines.lazy import Columns, is_dask, shape_of
+from mercer.engines.lazy import LazyColumns, is_dask, shape_of
 from mercer.engines.scheduler import compute
 
 
@@ -39,7 +39,7 @@ class Place:
 class Partitions:
     """X, y and weights, cut alike; `places` are known before anything is folded."""
 
-    columns: Columns
+    columns: LazyColumns
     parts: list[tuple[Any, ...]]  # delayed X, y, weight of each; None where there is none
     places: list[Place]
     graphs: list[Inlined] | None  # one a partition, where they share no work
@@ -60,7 +60,7 @@ class Partitions:
     @classmethod
     def of(cls, X: Any, y: Any = None, weight: Any = None, *, texts: bool = False) -> Partitions:
         """Of dask collections; rows are counted where the lengths of chunks are not known."""
-        columns = Columns.of(X, texts=texts)
+        columns = LazyColumns.of(X, texts=texts)
         X = X.rechunk({1: -1}) if hasattr(X, "rechunk") and X.ndim == 2 else X
         lengths = known_lengths(X)
         sides = [("y", y), ("sample_weight", weight)]

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_X_y
 
-from mercer.engines.lazy import Columns, TakesDask
+from mercer.engines.lazy import LazyColumns, TakesDask, dask_among, learnt
 from mercer.inputs import Array, Items, Matrix, Table, sample_weights, table, validate_data
 from mercer.invariants import Labels, Whole, check
 from mercer.kernels import Kernel
@@ -38,6 +38,8 @@ def all_or_nothing(method: F) -> F:
 
     @wraps(method)
     def call(self: Any, *args: Any, **options: Any) -> Any:
+        if public and (found := dask_among(args, options)) is not None:
+            return learnt(self, method.__name__, found, *args, **options)
         before = {name: vars(self)[name] for name in COLUMNS if name in vars(self)}
         try:
             with telling(getattr(self, "verbose", False)):
@@ -50,6 +52,8 @@ def all_or_nothing(method: F) -> F:
                     delattr(self, name)
             raise
 
+    public = not method.__name__.startswith("_")
+    call.takes_dask = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
 
 
@@ -179,9 +183,10 @@ class KernelEstimator(TakesDask, Saved, BaseEstimator):
         return tags
 
 
-def note_columns(model: Any, X: Any, *, texts: bool = False) -> None:
+def note_columns(model: Any, X: Any) -> None:
     """What scikit-learn notes of the columns of `fit`, from the metadata of a dask collection."""
-    columns = Columns.of(X, texts=texts)
+    texts = takes_text(model.lift)
+    columns = LazyColumns.of(X, texts=texts)
     model.n_features_in_, model._of_items = columns.width, texts
     vars(model).pop("feature_names_in_", None)
     if columns.names is not None:

@@ -21,7 +21,15 @@ from mercer.models.ridge.dual import DualRidge
 from mercer.models.ridge.fit import FittedRidge, fit, map_of
 from mercer.models.ridge.moments import MomentRidge, begin, mergeable
 from mercer.models.ridge.problem import RidgeSettings, TrainingRows
-from mercer.models.settings import Gamma, KernelSetting, LiftSetting, MemoryLimit, Seed, Via, grid
+from mercer.models.settings import (
+    Gamma,
+    KernelSetting,
+    LiftSetting,
+    MemoryLimit,
+    Seed,
+    Via,
+    grid,
+)
 from mercer.store import register
 
 

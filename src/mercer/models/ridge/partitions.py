@@ -3,71 +3,24 @@ every penalty."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
-
-from mercer.engines.partitions import Partitions, Place
+from mercer.engines.partitions import Partitions
+from mercer.engines.reader import PartitionReader
 from mercer.engines.tree import fold
 from mercer.inputs import Array, Table
 from mercer.lifts.base import seed_of
 from mercer.models.folds import Folds
 from mercer.models.maps import FittedMap
-from mercer.models.partitioned import MapRecipe, Reader, learnt_map
+from mercer.models.partitions.maps import MapRecipe, learnt_map
+from mercer.models.partitions.moments import GatherMoments
 from mercer.models.ridge.fit import map_of
 from mercer.models.ridge.moments import MomentRidge, begin
-from mercer.models.ridge.problem import RidgeSettings, TrainingRows, fold_of
-from mercer.stats import Moments
+from mercer.models.ridge.problem import RidgeSettings, TrainingRows
+from mercer.models.settings import takes_text
 
 WHY = "of partitions, whose moments add"
-FIELDS = ("shift", "n", "s", "S", "count", "peak", "held", "eps")
-
-
-@dataclass(frozen=True, eq=False)
-class FoldMoments:
-    """The moments of every fold, which add fold by fold."""
-
-    moments: list[Moments]
-
-    def __add__(self, o: FoldMoments) -> FoldMoments:
-        return FoldMoments([a + b for a, b in zip(self.moments, o.moments, strict=True)])
-
-    def arrays(self) -> dict[str, Array]:
-        return {name: np.stack([getattr(m, name) for m in self.moments]) for name in FIELDS}
-
-    @classmethod
-    def of_arrays(cls, arrays: dict[str, Array]) -> Self:
-        each = zip(*(arrays[name] for name in FIELDS), strict=True)
-        return cls(
-            [
-                Moments(shift, float(n), s, S, int(count), float(peak), int(held), float(eps))
-                for shift, n, s, S, count, peak, held, eps in each
-            ]
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class GatherMoments:
-    """The moments of [phi] or [phi, y] of a partition, by fold."""
-
-    reader: Reader
-    map: MapRecipe
-    shift: Array
-    folds: Folds
-
-    kind = FoldMoments
-
-    @property
-    def identity(self) -> str:
-        shift = self.shift.tobytes().hex()
-        return repr(("moments", self.reader.identity, self.map.fingerprint, shift, self.folds.k))
-
-    def __call__(self, X: Any, y: Any, weight: Any, place: Place) -> FoldMoments:
-        rows, Y, w = self.reader(X, y, weight)
-        phi = self.map.map()
-        fold = fold_of(self.folds, rows)
-        return FoldMoments(phi.fold_moments(rows, self.shift, Y, w, fold, self.folds.k))
 
 
 def fit(s: RidgeSettings, X: Any, y: Any, weight: Any) -> MomentRidge:
@@ -78,8 +31,8 @@ def fit(s: RidgeSettings, X: Any, y: Any, weight: Any) -> MomentRidge:
     flat = getattr(y, "ndim", 1) == 1
     outputs = 1 if flat else int(y.shape[1])
     s.penalties(outputs)  # refuses what is none, before a pass
-    data = Partitions.of(X, y, weight)
-    reader = Reader(data.columns, s.kernel if s.lift is None else None, outputs)
+    data = Partitions.of(X, y, weight, texts=takes_text(s.lift))
+    reader = PartitionReader(data.columns, s.kernel if s.lift is None else None, outputs)
 
     def make(rows: Table, Y: Array | None, w: Array | None) -> FittedMap:
         assert Y is not None
