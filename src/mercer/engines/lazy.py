@@ -119,6 +119,8 @@ def answered(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
             f"{name} gives several arrays, which a lazy answer has not; ask for one of them."
         )
     answer = partial(_answer, light(model), name, options)
+    if not isinstance(meta, np.ndarray):
+        return _sparse(answer, X, meta)
     if hasattr(X, "to_dask_array"):  # a frame, or a column of one
         return X.map_partitions(answer, meta=meta[:0])
     X = X.rechunk({1: -1}) if X.ndim == 2 else X
@@ -130,6 +132,21 @@ def answered(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
         meta=meta[:0],
         dtype=meta.dtype,
     )
+
+
+def _sparse(answer: Callable[[Any], Any], X: Any, meta: Any) -> Any:
+    """Chunks of CSR rows, which frames do not have."""
+    import dask.array as da
+    from dask import delayed
+
+    blocks = X.to_delayed()
+    blocks = blocks.ravel() if hasattr(blocks, "ravel") else blocks
+    lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(blocks)
+    found = [
+        da.from_delayed(delayed(answer)(block), (n, meta.shape[1]), meta=meta[:0])
+        for block, n in zip(blocks, lengths, strict=True)
+    ]
+    return da.concatenate(found, allow_unknown_chunksizes=True)
 
 
 def light(model: Any) -> Any:
@@ -152,22 +169,16 @@ def _answer(model: Any, name: str, options: dict[str, Any], X: Any) -> Any:
         return model_answer(model, name, options, X)
 
 
-class TakesDask:
-    """An estimator whose methods take dask collections: answers by row stay lazy, and `fit` goes to
-    `_fit_dask` where there is one.
-
-    The methods of every subclass are wrapped when the class is made, outside of what scikit-learn
-    puts around `transform`.
-    """
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        for name in BY_ROW:
-            if name in vars(cls):
-                setattr(cls, name, _each(vars(cls)[name], lazily))
-        for name in ("fit", "fit_transform", "partial_fit", "fit_predict"):
-            if name in vars(cls):
-                setattr(cls, name, _each(vars(cls)[name], eagerly))
+def take_dask(cls: type[Any]) -> None:
+    """Let the methods of a new class of estimators take dask collections: answers by row stay lazy,
+    and `fit` goes to `_fit_dask` where there is one. Outside of what scikit-learn puts around
+    `transform`."""
+    for name in BY_ROW:
+        if name in vars(cls):
+            setattr(cls, name, _each(vars(cls)[name], lazily))
+    for name in ("fit", "fit_transform", "partial_fit", "fit_predict"):
+        if name in vars(cls):
+            setattr(cls, name, _each(vars(cls)[name], eagerly))
 
 
 def _each(method: Any, wrap: Callable[[Any], Any]) -> Any:

@@ -24,7 +24,7 @@ SLACK = 6.0  # deviations of the number of rows below a threshold, of which the 
 
 
 @dataclass(frozen=True, eq=False)
-class RowSample:
+class PartitionSample:
     """Rows with their numbers among all, in order."""
 
     number: Array
@@ -32,8 +32,8 @@ class RowSample:
     Y: Array | None
     weight: Array | None
 
-    def __add__(self, o: RowSample) -> RowSample:
-        return RowSample(
+    def __add__(self, o: PartitionSample) -> PartitionSample:
+        return PartitionSample(
             *(
                 None if a is None else np.concatenate([a, b])
                 for a, b in zip(vars(self).values(), vars(o).values(), strict=True)
@@ -52,12 +52,12 @@ class RowSample:
     def of_arrays(cls, arrays: dict[str, Array]) -> Self:
         return cls(arrays["number"], arrays["X"], arrays.get("Y"), arrays.get("weight"))
 
-    def least(self, k: int, seed: int) -> RowSample:
+    def least(self, k: int, seed: int) -> PartitionSample:
         """The k rows of least priority, in their order."""
         if len(self.number) <= k:
             return self
         at = np.sort(np.argsort(priorities(self.number, seed), kind="stable")[:k])
-        return RowSample(*(None if v is None else v[at] for v in vars(self).values()))  # type: ignore[arg-type]
+        return PartitionSample(*(None if v is None else v[at] for v in vars(self).values()))  # type: ignore[arg-type]
 
     def table(self, columns: LazyColumns) -> Table:
         return Table(list(self.X)) if columns.texts else Table(self.X, columns.names)
@@ -72,13 +72,13 @@ class Sampler:
     most: int
     stop: int | None = None
 
-    kind = RowSample
+    kind = PartitionSample
 
     @property
     def identity(self) -> str:
         return repr(("sample", self.reader.identity, self.seed, self.most, self.stop))
 
-    def __call__(self, X: Any, y: Any, weight: Any, place: Place) -> RowSample:
+    def __call__(self, X: Any, y: Any, weight: Any, place: Place) -> PartitionSample:
         number = np.arange(place.start, place.start + len(X))
         if self.stop is None:
             at = np.flatnonzero(priorities(number, self.seed) <= np.uint64(self.most))
@@ -90,7 +90,7 @@ class Sampler:
             else self._none()
         )
         on = np.flatnonzero(np.asarray(picked(weight, at))) if weight is not None else slice(None)
-        return RowSample(number[at][on], _data(some[0]), some[1], some[2])
+        return PartitionSample(number[at][on], _data(some[0]), some[1], some[2])
 
     def _none(self) -> tuple[Table, Array | None, Array | None]:
         """No rows of what others have."""
@@ -113,12 +113,12 @@ def priorities(number: Array, seed: int) -> Array:
     return mix(mix(number.astype(np.uint64)) ^ np.uint64(seed % (1 << 64)))
 
 
-def head(data: Partitions, reader: PartitionReader) -> RowSample:
+def head(data: Partitions, reader: PartitionReader) -> PartitionSample:
     """The first rows, of as few partitions as hold them."""
     return fold(data.first(HEAD), Sampler(reader, 0, 0, stop=HEAD))
 
 
-def sampled(data: Partitions, reader: PartitionReader, seed: int) -> RowSample:
+def sampled(data: Partitions, reader: PartitionReader, seed: int) -> PartitionSample:
     """A uniform sample, by one pass: all rows where they are few."""
     k = max(FEWEST, min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * data.columns.width)))
     share = min(1.0, (k + SLACK * math.sqrt(k)) / data.rows)

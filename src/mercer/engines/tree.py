@@ -35,7 +35,7 @@ class Gather(Protocol):
     """What a worker does with a partition: X, y, weight as they come, and where they stand."""
 
     @property
-    def kind(self) -> type[Any]: ...
+    def kind(self) -> type[Any] | None: ...
     @property
     def identity(self) -> str: ...
     def __call__(self, X: Any, y: Any, weight: Any, place: Place) -> Any: ...
@@ -60,7 +60,7 @@ def fold(data: Partitions, gather: Gather) -> Any:
     """The sum of `gather` over all partitions that have rows, with what a checkpoint has of it."""
     kept = current()
     branches = Branches.of(data, gather)
-    if kept is None:
+    if kept is None or gather.kind is None:  # sums that are no arrays are not kept
         return compute([branches.root()], data.places)[0]
     return resumed(data, branches, kept.of_pass(gather.identity, data.keys), gather.kind)
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_X_y
 
-from mercer.engines.lazy import LazyColumns, TakesDask, dask_among, learnt
+from mercer.engines.lazy import LazyColumns, dask_among, learnt, take_dask
 from mercer.inputs import Array, Items, Matrix, Table, sample_weights, table, validate_data
 from mercer.invariants import Labels, Whole, check
 from mercer.kernels import Kernel
@@ -57,7 +57,7 @@ def all_or_nothing(method: F) -> F:
     return call  # type: ignore[return-value]
 
 
-class KernelEstimator(TakesDask, Saved, BaseEstimator):
+class KernelEstimator(Saved, BaseEstimator):
     """An estimator with a kernel, or "precomputed", or a lift instead of one: which rows it takes
     follows from these settings."""
 
@@ -72,6 +72,10 @@ class KernelEstimator(TakesDask, Saved, BaseEstimator):
     must = dict(
         n_features_in_=Whole(1), feature_names_in_=Labels("n_features_in_"), classes_=Labels("K")
     )
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        take_dask(cls)
 
     @property
     def _precomputed(self) -> bool:

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from mercer.engines.lazy import LazyColumns
 from mercer.engines.partitions import Partitions
 from mercer.engines.reader import PartitionReader
-from mercer.engines.sample import RowSample, head, sampled
+from mercer.engines.sample import PartitionSample, head, sampled
 from mercer.inputs import Array, Table
 from mercer.lifts import Lift
 from mercer.lifts.base import needs_target
@@ -84,7 +84,7 @@ def learnt_map(
     make: Callable[[Table, Array | None, Array | None], FittedMap],
     *,
     sample: bool = False,
-) -> tuple[FittedMap, RowSample]:
+) -> tuple[FittedMap, PartitionSample]:
     """The map, and rows about whose mean sums are taken: of the first rows where it is the same for
     any rows, else, and where a sample is asked for, of a sample of all."""
     first = head(data, reader)

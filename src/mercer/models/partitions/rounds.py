@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.engines.partitions import Partitions, Place
 from mercer.engines.reader import PartitionReader
-from mercer.engines.sample import RowSample
+from mercer.engines.sample import PartitionSample
 from mercer.engines.tree import fold
 from mercer.inputs import Array, Table
 from mercer.models.linear import FEW, MANY, SHORT, FeatureRows, Loss, Point, Problem, moved, offset
@@ -143,7 +143,7 @@ class PartitionedProblem:
         data: Partitions,
         reader: PartitionReader,
         phi: FittedMap,
-        some: RowSample,
+        some: PartitionSample,
         loss: Loss,
         coding: Coding,
         *,
