@@ -158,7 +158,7 @@ class Nodes:
 def read(path: Path, kind: type[Any]) -> Any:
     """A sum; None where the file is damaged."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             return kind.of_arrays({name: arrays[name] for name in arrays.files})
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None

@@ -4,8 +4,12 @@ in one place, and knows whose error it is."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+SUFFIXES = (".parquet", ".parq", ".csv", ".csv.gz", ".json", ".jsonl", ".orc", ".arrow")
+DEEP = 8  # levels of arguments that are looked at
 
 
 class Inlined:
@@ -35,6 +39,35 @@ def inlined(parts: Sequence[Sequence[Any]]) -> list[Inlined] | None:
         found.append(Inlined(own, keys))
     shared = any(n > 1 for n in seen.values()) or any(map(_held, graph.values()))
     return None if shared else found
+
+
+def file_of(graph: Inlined) -> str:
+    """The name of the file that a partition is read from, where its tasks tell one."""
+    for task in graph.graph.values():
+        found = sorted({Path(name).name for name in _files(task, DEEP)})
+        if found:
+            return found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    return ""
+
+
+def _files(value: Any, deep: int) -> Iterator[str]:
+    """Names of files among the arguments of a task."""
+    if isinstance(value, str):
+        if value.endswith(SUFFIXES):
+            yield value
+        return
+    if deep <= 0:
+        return
+    inside: Iterable[Any] = ()
+    if isinstance(value, Mapping):
+        inside = value.values()
+    elif isinstance(value, list | tuple | set):
+        inside = value
+    elif type(value).__module__.startswith(("dask", "pyarrow", "fsspec")):
+        names = ("args", "kwargs", "value", "path", "fragment", "_fragment", "inner")
+        inside = [v for name in names if (v := getattr(value, name, None)) is not None]
+    for v in inside:
+        yield from _files(v, deep - 1)
 
 
 def _merged(values: Iterable[Any]) -> dict[Hashable, Any]:

@@ -35,7 +35,8 @@ def is_dask(X: Any) -> bool:
     >>> is_dask([[1.0]])
     False
     """
-    return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "__dask_graph__")
+    of_dask = any(c.__module__.partition(".")[0] == "dask" for c in type(X).__mro__)
+    return of_dask and hasattr(X, "__dask_graph__")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.engines.graphs import Inlined, inlined
+from mercer.engines.graphs import Inlined, file_of, inlined
 from mercer.engines.lazy import LazyColumns, is_dask, shape_of
 from mercer.engines.scheduler import compute
 
@@ -69,13 +69,15 @@ class Partitions:
         if lengths is None:
             lengths = counted(together)
         ends = list(accumulate(lengths))
-        places = [
-            Place(i, len(ends), stop - n, stop)
-            for i, (n, stop) in enumerate(zip(lengths, ends, strict=True))
-        ]
         if not ends or not ends[-1]:
             raise ValueError("X has 0 rows (Found array with 0 sample(s)); give at least one.")
-        return cls(columns, together, places, inlined(together))
+        graphs = inlined(together)
+        names = [""] * len(ends) if graphs is None else map(file_of, graphs)
+        places = [
+            Place(i, len(ends), stop - n, stop, name)
+            for i, (n, stop, name) in enumerate(zip(lengths, ends, names, strict=True))
+        ]
+        return cls(columns, together, places, graphs)
 
     def filled(self) -> Iterator[int]:
         """The numbers of those to go through that have rows."""
@@ -95,7 +97,11 @@ def known_lengths(X: Any) -> list[int] | None:
 
 
 def _blocks(X: Any) -> list[Any]:
-    found = X.to_delayed(optimize_graph=True)
+    if hasattr(X, "simplify"):
+        # columns are chosen where files are read, but small files stay apart: X and y are cut alike
+        found = X.simplify().to_delayed(optimize_graph=False)
+    else:
+        found = X.to_delayed(optimize_graph=True)
     return list(found.ravel() if hasattr(found, "ravel") else found)
 
 
