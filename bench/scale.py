@@ -61,16 +61,16 @@ def rate(client: Any, rows: int, part: int, features: int, columns: int) -> Meas
     return Measure(name, min(ours), min(peer), SHARE, "CPU s", quality=None if same else "the models differ")
 
 
-def overhead(client: Any, tasks: int = 400) -> Measure:
-    """Wall milliseconds of a partition of one row, above those of a process without a scheduler."""
+def overhead(tasks: int = 400) -> Measure:
+    """Wall milliseconds of a partition that has next to no work."""
 
     def seconds() -> float:
         began = time.perf_counter()
-        fitted(tasks, 1, 4, 2)
+        fitted(50 * tasks, 50, 4, 2)
         return time.perf_counter() - began
 
     there = min(seconds() for _ in range(3))
-    return Measure(f"a task of {tasks}, one row each", 1000 * there / tasks, TASK_MS, 1.0, "ms")
+    return Measure(f"a task of {tasks}, 50 rows each", 1000 * there / tasks, TASK_MS, 1.0, "ms")
 
 
 def peak(rows: int) -> float:
@@ -99,7 +99,7 @@ def cases() -> Iterator[Measure]:
         for features in (64, 512):
             rows = int(rng.integers(4, 8)) * PART // (1 if features == 64 else 4)
             yield rate(client, rows, rows // 8, features, int(rng.integers(8, 32)))
-        yield overhead(client)
+        yield overhead()
     small = peak(10**6)
     for rows in (10**7, 10**8):
         if rows <= most:

@@ -169,6 +169,7 @@ def test_document_frequencies_add_over_partitions():
         assert np.array_equal(named.idf_, NGrams(weight="tfidf", vocabulary="learn").fit(texts).idf_)
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of dask's reader, from pandas 3.1 on
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_a_partition_that_fails_is_named_with_its_file(suffix, tmp_path):
     for i in range(3):

@@ -8,6 +8,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mercer.engines.scheduler import CLOSED, WorkerError
+
 SUFFIXES = (".parquet", ".parq", ".csv", ".csv.gz", ".json", ".jsonl", ".orc", ".arrow")
 DEEP = 8  # levels of arguments that are looked at
 
@@ -31,14 +33,17 @@ def inlined(parts: Sequence[Sequence[Any]]) -> list[Inlined] | None:
     """For each partition, a tuple of delayed values or None, its own graph; None where partitions
     share work, which would be done twice, or hold results of a client."""
     graph = _merged(v for part in parts for v in part if v is not None)
+    if any(v.key not in graph for part in parts for v in part if v is not None):
+        raise WorkerError(CLOSED)  # results of a client go with it
+    if any(map(_held, graph.values())):
+        return None
     found, seen = [], Counter[Hashable]()
     for part in parts:
         keys = [None if v is None else v.key for v in part]
         own = _needed(graph, [k for k in keys if k is not None])
         seen.update(own.keys())
         found.append(Inlined(own, keys))
-    shared = any(n > 1 for n in seen.values()) or any(map(_held, graph.values()))
-    return None if shared else found
+    return None if any(n > 1 for n in seen.values()) else found
 
 
 def file_of(graph: Inlined) -> str:

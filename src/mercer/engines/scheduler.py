@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+CLOSED = "the client was closed, or what it held is gone; open a client, and make the collections anew."
 NUMBER = re.compile(r"^mercer-.*-(\d+)$")
 
 
@@ -75,7 +76,7 @@ def sentence(error: Exception, places: Sequence[Any]) -> str | None:
             f"give workers more memory, or use fewer features."
         )
     if kind in ("CancelledError", "FutureCancelledError", "FuturesCancelledError"):
-        return "the client was closed, or what it held is gone; open a client, and make the collections anew."
+        return CLOSED
     if kind == "CommClosedError":
         return "the scheduler does not answer any more; start it again, and fit with a new client."
     return None
