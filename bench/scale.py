@@ -58,7 +58,9 @@ def rate(client: Any, rows: int, part: int, features: int, columns: int) -> Meas
         peer.append(time.process_time() - began)
     same = all(np.array_equal(models[0].coef_, m.coef_) for m in models)
     name = f"CPU of 2 workers beside 1 process: {rows:,} x {columns}, D = {features}"
-    return Measure(name, min(ours), min(peer), SHARE, "CPU s", quality=None if same else "the models differ")
+    return Measure(
+        name, min(ours), min(peer), SHARE, "CPU s", quality=None if same else "the models differ"
+    )
 
 
 def overhead(tasks: int = 400) -> Measure:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -108,28 +109,34 @@ def test_a_worker_that_is_killed_changes_no_bit(undisturbed):
 
 def test_a_worker_that_hangs_is_given_up_and_changes_no_bit(undisturbed):
     stopped = []
+    ttl = dask.config.set({"distributed.scheduler.worker-ttl": "10s"})
+    with ttl, cluster() as c, distributed.Client(c) as client:
+        c.scheduler.worker_ttl = 600  # while workers import, which takes longer on a busy machine
+        fitted(rows())
 
-    def stop(pid):
-        stopped.append(pid)
-        os.kill(pid, signal.SIGSTOP)
+        def stop(pid):
+            c.scheduler.worker_ttl = 10
+            stopped.append(pid)
+            os.kill(pid, signal.SIGSTOP)
 
-    with dask.config.set({"distributed.scheduler.worker-ttl": "10s"}):
-        with cluster() as c, distributed.Client(c) as client:
-            try:
-                assert same(during(client, stop), undisturbed)
-            finally:
-                for pid in stopped:
-                    try:
-                        os.kill(pid, signal.SIGKILL)
-                    except ProcessLookupError:
-                        continue
+        try:
+            assert same(during(client, stop), undisturbed)
+        finally:
+            for pid in stopped:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def test_a_partition_that_no_memory_holds_is_named():
-    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
-        with cluster(memory_limit="700MB") as c, distributed.Client(c):
-            with pytest.raises(WorkerError, match=r"^partition 5 of 24 \(rows 2,000 to 2,399\) ended every worker .*smaller"):
-                fitted(rows(fatal=5))
+    told = r"^partition 5 of 24 \(rows 2,000 to 2,399\) ended every worker .*smaller"
+    once = dask.config.set({"distributed.scheduler.allowed-failures": 1})
+    with (
+        once,
+        cluster(memory_limit="700MB") as c,
+        distributed.Client(c),
+        pytest.raises(WorkerError, match=told),
+    ):
+        fitted(rows(fatal=5))
 
 
 def test_a_client_that_is_closed_is_told_in_a_sentence():

@@ -158,7 +158,9 @@ def test_lifts_that_learn_from_rows_take_a_sample_that_no_partitioning_changes()
 
 
 def test_document_frequencies_add_over_partitions():
-    texts = [f"the {a} and {b}" for a in ("red", "blue", "old") for b in ("cat", "dog", "sun", "sea")]
+    texts = [
+        f"the {a} and {b}" for a in ("red", "blue", "old") for b in ("cat", "dog", "sun", "sea")
+    ]
     own = NGrams(weight="tfidf", n_features=64).fit(texts)
     for count in (1, 3, 5):
         lazy = dd.from_pandas(pd.Series(texts), npartitions=count)
@@ -166,7 +168,9 @@ def test_document_frequencies_add_over_partitions():
         rows = grams.transform(lazy).compute()
         assert abs(rows - own.transform(texts)).max() == 0
         named = NGrams(weight="tfidf", vocabulary="learn").fit(lazy)
-        assert np.array_equal(named.idf_, NGrams(weight="tfidf", vocabulary="learn").fit(texts).idf_)
+        assert np.array_equal(
+            named.idf_, NGrams(weight="tfidf", vocabulary="learn").fit(texts).idf_
+        )
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of dask's reader, from pandas 3.1 on

@@ -92,9 +92,10 @@ def stopped_after(data, gather, count, folder, monkeypatch):
         left[0] -= 1
         plain(path, arrays)
 
-    with monkeypatch.context() as patch, pytest.raises(Stop), checkpointed(folder):
+    with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "write_atomically", write)
-        fold(data, gather)
+        with pytest.raises(Stop), checkpointed(folder):
+            fold(data, gather)
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 7, 8])
@@ -166,7 +167,9 @@ class Fails(Rowwise):
 )
 def test_a_partition_that_fails_is_named_with_its_rows(error, told):
     _, data = partitions()
-    with pytest.raises(ValueError, match=rf"^partition 3 of 58 \(rows 21 to 27\){' ' * (told[0] != ':')}{told}"):
+    with pytest.raises(
+        ValueError, match=rf"^partition 3 of 58 \(rows 21 to 27\){' ' * (told[0] != ':')}{told}"
+    ):
         fold(data, Fails("", error))
 
 
@@ -178,7 +181,10 @@ def test_an_error_while_a_partition_is_read_is_of_that_partition():
 
     data = Partitions.of(da.zeros((50, 2), chunks=(10, 2)).map_blocks(read, dtype=float))
     assert data.graphs is not None
-    with pytest.raises(ValueError, match=r"^partition 2 of 5 \(rows 20 to 29\) could not be read: OSError: disk gone"):
+    with pytest.raises(
+        ValueError,
+        match=r"^partition 2 of 5 \(rows 20 to 29\) could not be read: OSError: disk gone",
+    ):
         fold(data, Rowwise())
 
 

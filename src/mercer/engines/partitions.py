@@ -97,11 +97,10 @@ def known_lengths(X: Any) -> list[int] | None:
 
 
 def _blocks(X: Any) -> list[Any]:
-    if hasattr(X, "simplify"):
-        # columns are chosen where files are read, but small files stay apart: X and y are cut alike
-        found = X.simplify().to_delayed(optimize_graph=False)
-    else:
-        found = X.to_delayed(optimize_graph=True)
+    # of frames, columns are chosen where files are read, but small files stay apart: X and y are
+    # cut alike
+    frame = hasattr(X, "simplify")
+    found = (X.simplify() if frame else X).to_delayed(optimize_graph=not frame)
     return list(found.ravel() if hasattr(found, "ravel") else found)
 
 

@@ -41,6 +41,8 @@ class PartitionReader:
         if self.columns.texts:
             return Table(_texts(X))
         found = table(self._in_order(X), width=self.columns.width)
+        if hasattr(X, "columns") and np.can_cast(found.dtype, self.columns.dtype):
+            found = found.astype(self.columns.dtype)  # small whole numbers beside float32
         if found.data.dtype != self.columns.dtype:
             raise ValueError(
                 f"X holds {found.data.dtype} here and {self.columns.dtype} elsewhere; convert all to one type, as by X.astype."

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-CLOSED = "the client was closed, or what it held is gone; open a client, and make the collections anew."
+CLOSED = (
+    "the client was closed, or what it held is gone; open a client, and make the collections anew."
+)
 NUMBER = re.compile(r"^mercer-.*-(\d+)$")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -47,6 +48,10 @@ class MapRecipe:
 
     def map(self) -> FittedMap:
         """Made once in a process."""
+        with _LOCK:
+            return self._made()
+
+    def _made(self) -> FittedMap:
         if (found := _MADE.get(self.fingerprint)) is None:
             lift = (
                 clone(self.lift).fit(of_columns(self.lift, self.columns))
@@ -61,6 +66,7 @@ class MapRecipe:
 
 
 _MADE: dict[str, FittedMap] = {}
+_LOCK = Lock()
 
 
 def of_columns(lift: FittedLift, columns: LazyColumns) -> Any:
