@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mercer import GaussianProcessRegressor, KernelLogistic, KernelPCA, KernelRidge, KernelSVC
@@ -51,6 +51,7 @@ RIDGES = [
 
 
 @pytest.mark.parametrize("given_", RIDGES, ids=str)
+@settings(max_examples=max(5, settings.default.max_examples // 4))
 @given(lengths=cuts())
 def test_ridge(given_, lengths):
     own = KernelRidge(random_state=3, **given_).fit(X, Y, W)
