@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from mercer.engines.lazy import take_dask
 from mercer.inputs import Array, Matrix, Table, validate_data
 from mercer.invariants import Is, Labels, Text, Whole
 from mercer.kernels.defaults import check_paths, takes_positive
@@ -65,6 +66,17 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
         feature_names_in_=Labels("n_features_in_"),
         kernel_=Is("Kernel") | Text("precomputed") | None,  # None where a part has no kernel
     )
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        take_dask(cls)
+
+    def _fit_dask(self, X: Any, y: Any = None) -> Self:
+        """`fit` of a dask collection."""
+        from mercer.lifts.partitions import fit_partitions
+
+        fit_partitions(self, X)
+        return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn what the map needs of the rows: their width, for some maps their values, and the
@@ -209,6 +221,9 @@ def needs_target(phi: Any) -> bool:
 def fitted(phi: Any, X: Any, y: Any) -> Any:
     """A map fitted to rows, and to targets where it learns from them."""
     return phi.fit(X, y) if needs_target(phi) else phi.fit(X)
+
+
+take_dask(Lift)  # the methods that subclasses leave as they are
 
 
 def _parts(phi: Any, node: type[Any]) -> list[Any]:

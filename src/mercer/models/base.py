@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_X_y
 
+from mercer.engines.lazy import LazyColumns, dask_among, learnt, take_dask
 from mercer.inputs import Array, Items, Matrix, Table, sample_weights, table, validate_data
 from mercer.invariants import Labels, Whole, check
 from mercer.kernels import Kernel
@@ -37,6 +38,8 @@ def all_or_nothing(method: F) -> F:
 
     @wraps(method)
     def call(self: Any, *args: Any, **options: Any) -> Any:
+        if public and (found := dask_among(args, options)) is not None:
+            return learnt(self, method.__name__, found, *args, **options)
         before = {name: vars(self)[name] for name in COLUMNS if name in vars(self)}
         try:
             with telling(getattr(self, "verbose", False)):
@@ -49,6 +52,8 @@ def all_or_nothing(method: F) -> F:
                     delattr(self, name)
             raise
 
+    public = not method.__name__.startswith("_")
+    call.takes_dask = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
 
 
@@ -67,6 +72,10 @@ class KernelEstimator(Saved, BaseEstimator):
     must = dict(
         n_features_in_=Whole(1), feature_names_in_=Labels("n_features_in_"), classes_=Labels("K")
     )
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        take_dask(cls)
 
     @property
     def _precomputed(self) -> bool:
@@ -176,6 +185,16 @@ class KernelEstimator(Saved, BaseEstimator):
             tags.input_tags.string, tags.input_tags.two_d_array = True, False
         tags.input_tags.positive_only = self.lift is None and takes_positive(self.kernel)
         return tags
+
+
+def note_columns(model: Any, X: Any) -> None:
+    """What scikit-learn notes of the columns of `fit`, from the metadata of a dask collection."""
+    texts = takes_text(model.lift)
+    columns = LazyColumns.of(X, texts=texts)
+    model.n_features_in_, model._of_items = columns.width, texts
+    vars(model).pop("feature_names_in_", None)
+    if columns.names is not None:
+        model.feature_names_in_ = np.asarray(columns.names, object)
 
 
 def fields_alone(value: Any) -> dict[str, Any]:

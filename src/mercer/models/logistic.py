@@ -15,9 +15,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
-from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, checked, part, parted
+from mercer.models.base import (
+    KernelEstimator,
+    all_or_nothing,
+    bytes_of,
+    checked,
+    note_columns,
+    part,
+    parted,
+)
 from mercer.models.folds import Folds
-from mercer.models.logistic_fit import LogisticSettings, LogisticSolution, LossWeights, fit
+from mercer.models.logistic_fit import (
+    LogisticSettings,
+    LogisticSolution,
+    LossWeights,
+    fit,
+    fit_partitions,
+)
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.naming import Named, scored, strongest
 from mercer.models.penalties import PenaltyPath, checked_folds
@@ -184,10 +198,24 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         weights = LossWeights(w, self.class_weight, classes, codes)
         found, converged = fit(s, rows, codes, len(classes), weights, phi)
         if not converged:
-            text = f"stopped after {found.steps} rounds (max_iter={self.max_iter}) before tol was reached; raise max_iter or alpha."
-            warnings.warn(f"KernelLogistic {text}", ConvergenceWarning, stacklevel=3)
+            self._warn(found.steps)
         self.classes_, self.solution_ = classes, found
         return self
+
+    @all_or_nothing
+    def _fit_dask(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """The same of dask collections: rounds whose slopes add over partitions."""
+        s = LogisticSettings.of(self)
+        found, classes, converged = fit_partitions(s, self.class_weight, X, y, sample_weight)
+        note_columns(self, X)
+        if not converged:
+            self._warn(found.steps)
+        self.classes_, self.solution_ = classes, found
+        return self
+
+    def _warn(self, steps: int) -> None:
+        text = f"stopped after {steps} rounds (max_iter={self.max_iter}) before tol was reached; raise max_iter or alpha."
+        warnings.warn(f"KernelLogistic {text}", ConvergenceWarning, stacklevel=4)
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any

@@ -19,6 +19,7 @@ from mercer.models.folds import ONE_FOLD, Folds
 from mercer.models.linear import FeatureRows, Logistic, Problem, Softmax, feature_rows, unshifted
 from mercer.models.maps import FittedMap
 from mercer.models.newton import Minimum, minimise, rounds_plan
+from mercer.models.partitions.classifiers import ClassPartitions, MapSetting
 from mercer.models.penalties import (
     HeldOut,
     PenaltyPath,
@@ -194,6 +195,34 @@ def fit(
     m = rows.minimum(s, weight(None), s.alpha if path is None else path.best)
     plan, coef, b = rows.told(phi, m, intercept=s.intercept)
     return LogisticSolution(plan, phi, coef, b, m.value, m.rounds, path), m.converged
+
+
+def fit_partitions(
+    s: LogisticSettings, class_weight: Any, X: Any, y: Any, weight: Any
+) -> tuple[LogisticSolution, Array, bool]:
+    """The same of dask collections; their classes, and whether the rounds reached the tolerance."""
+    if s.alphas is not None:
+        raise ValueError(
+            "cv of a logistic regression is not made of dask collections; give alpha alone, or choose it on X.compute() of a part."
+        )
+    rows = ClassPartitions.of(
+        MapSetting(s.kernel, s.lift, s.method, s.memory, s.random_state), X, y, weight
+    )
+    loss = Logistic if len(rows.totals.classes) == 2 else Softmax
+    found = rows.scores(
+        loss,
+        class_weight,
+        alpha=s.alpha,
+        intercept=s.intercept,
+        tol=s.tol,
+        max_iter=s.max_iter,
+        jointly=True,
+    )
+    (m,) = found.found
+    solution = LogisticSolution(
+        found.plan, found.phi, found.coef, found.intercept, m.value, m.rounds
+    )
+    return solution, found.classes, m.converged
 
 
 def path_of(

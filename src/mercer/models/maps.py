@@ -290,11 +290,13 @@ def fitted_map(
     stream: bool = False,
     y: Array | None = None,
     wide: bool = False,
+    count: int | None = None,
 ) -> FittedMap:
     """The map of a lift, or of a kernel by a method, fitted to these rows, which may be the first
     of a stream; lifts that learn from targets get y, numbers or the places of classes.
 
     wide : whether the learner takes sparse features of any number as they are
+    count : of how many rows these are some
     """
     if lift is not None:
         return FittedMap.fit(clone(checked_lift(lift)), rows, memory, y)
@@ -302,7 +304,7 @@ def fitted_map(
         return FittedMap.fit(own, rows, memory)
     size = asked(method)
     if size is None:
-        size = MOST_FEATURES if stream else default_features(len(rows))
+        size = MOST_FEATURES if stream else default_features(count or len(rows))
     kernel = positioned(resolve(kernel, rows, weight), rows)
     phi = kernel_lift(kernel, size, method, seed, rows)
     try:

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from mercer.inputs import Array
 from mercer.linalg.least_squares import penalised
 from mercer.logs import logger
-from mercer.models.linear import FeatureRows, Problem
+from mercer.models.linear import Loss, Point
 from mercer.models.settings import FittedLift
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
@@ -115,10 +115,48 @@ class Minimum:
     converged: bool
 
 
+class RoundRows(Protocol):
+    """What rounds ask of rows of features, of which there are n."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def D(self) -> int: ...
+    @property
+    def dtype(self) -> Any: ...
+    @property
+    def kept(self) -> bool: ...
+    def sample(self) -> Array: ...
+    @property
+    def pick(self) -> Callable[[Array], Array]: ...
+
+
+class Objective(Protocol):
+    """loss(F coef + intercept) + alpha/2 |coef|^2; Y, w and the scores of points are those of rows
+    that `rows.sample` may name."""
+
+    @property
+    def rows(self) -> RoundRows: ...
+    @property
+    def loss(self) -> Loss: ...
+    @property
+    def Y(self) -> Array: ...
+    @property
+    def w(self) -> Array: ...
+    @property
+    def alpha(self) -> float: ...
+    @property
+    def intercept(self) -> bool: ...
+    @property
+    def zero(self) -> Array: ...
+    def at(self, theta: Array) -> Point: ...
+    def step(self, x: Point, d: Array, slope: float) -> Point: ...
+
+
 # the tiles keep all cores busy; threads of BLAS for the small solves between them would only wait
 # for each other
 @single_blas()
-def minimise(p: Problem, tol: float, max_iter: int, start: Array | None = None) -> Minimum:
+def minimise(p: Objective, tol: float, max_iter: int, start: Array | None = None) -> Minimum:
     """Newton's rounds where the curvature is that of all rows and of one score, else L-BFGS that
     begins from a sample's."""
     picked, passes = p.rows.sample(), 1
@@ -164,7 +202,7 @@ def minimise(p: Problem, tol: float, max_iter: int, start: Array | None = None) 
     return Minimum(x.theta, x.f, x.value, k, passes, len(picked), exact, done)
 
 
-def rounds_plan(lift: FittedLift, rows: FeatureRows, found: Sequence[Minimum]) -> Plan:
+def rounds_plan(lift: FittedLift, rows: RoundRows, found: Sequence[Minimum]) -> Plan:
     """How the rounds of `minimise` went, over the features of this lift."""
     passes, r = sum(m.passes for m in found), found[0].rows
     way = "newton" if found[0].exact else "preconditioned quasi-newton"

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
+from mercer.engines.lazy import take_dask
 from mercer.inputs import Array
 from mercer.invariants import Is
 from mercer.store import Saved, register
@@ -146,6 +147,13 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
         self.fitted_ = learn(X, how, targets(y, how))[0].cut(how.selection)
         return self
 
+    def _fit_dask(self, X: Any, y: Any = None) -> Self:
+        """`fit` of a dask series of texts: what partitions have learnt adds."""
+        from mercer.text.partitions import fit_partitions
+
+        self.fitted_ = fit_partitions(self, X).cut(self._settings().selection)
+        return self
+
     def fit_transform(self, X: Any, y: Any = None) -> sp.csr_matrix:
         """`fit`, and the rows of the same documents, which are read once."""
         how = self._settings()
@@ -270,6 +278,9 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
         tags.target_tags.required = self.weight == "ratio"
         tags.requires_fit = self.vocabulary is not None or self.weight in ("tfidf", "ratio")
         return tags
+
+
+take_dask(NGrams)
 
 
 def _alike(a: Any, b: Any) -> bool:

@@ -300,11 +300,24 @@ def one(
 
 
 def map_of(
-    s: ProcessSettings, X: Table, y: Array | None = None, *, stream: bool = False
+    s: ProcessSettings,
+    X: Table,
+    y: Array | None = None,
+    *,
+    stream: bool = False,
+    count: int | None = None,
 ) -> FittedMap:
-    """The map that was asked for, fitted to these rows."""
+    """The map that was asked for, fitted to these rows, or to some of so many."""
     return fitted_map(
-        s.kernel, s.lift, s.method, X, seed=s.random_state, memory=s.memory, stream=stream, y=y
+        s.kernel,
+        s.lift,
+        s.method,
+        X,
+        seed=s.random_state,
+        memory=s.memory,
+        stream=stream,
+        y=y,
+        count=count,
     )
 
 

@@ -15,7 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.lifts.base import seed_of
-from mercer.models.base import all_or_nothing
+from mercer.models.base import all_or_nothing, note_columns
+from mercer.models.gp import partitions
 from mercer.models.gp.base import ProcessEstimator, upgraded
 from mercer.models.gp.fit import begin, fit, prior_draws, prior_moments
 from mercer.models.gp.parts import term_of
@@ -227,6 +228,13 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         """Choose the way, learn the hyper-parameters, and condition on y (n,) or (n, q)."""
         s = ProcessSettings.of(self)
         self.posterior_ = fit(s, *self._checked(X, y, reset=True))
+        return self
+
+    @all_or_nothing
+    def _fit_dask(self, X: Any, y: Any) -> Self:
+        """The same of dask collections, over features by moments of their partitions."""
+        self.posterior_ = partitions.fit(ProcessSettings.of(self), X, y)
+        note_columns(self, X)
         return self
 
     @available_if(_streams)

@@ -18,8 +18,10 @@ from mercer.models.base import (
     KernelEstimator,
     all_or_nothing,
     check_finite,
+    note_columns,
     part,
 )
+from mercer.models.pca import partitions
 from mercer.models.pca.before import with_projection
 from mercer.models.pca.problem import DUAL, PCASettings, choose
 from mercer.models.pca.projections import (
@@ -186,6 +188,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def fit(self, X: Any, y: Any = None) -> Self:
         """Decompose the kernel matrix of rows X (n, d), or the moments of phi of one pass."""
         self._fitted(X)
+        return self
+
+    @all_or_nothing
+    def _fit_dask(self, X: Any, y: Any = None) -> Self:
+        """The same of dask collections, over features by moments of their partitions."""
+        self.projection_ = partitions.fit(PCASettings.of(self), X)
+        note_columns(self, X)
         return self
 
     @all_or_nothing

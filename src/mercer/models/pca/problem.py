@@ -47,10 +47,16 @@ class PCASettings:
     def precomputed(self) -> bool:
         return is_precomputed(self.kernel)
 
-    def map_of(self, X: Table) -> FittedMap:
-        """The map that was asked for, fitted to these rows."""
+    def map_of(self, X: Table, count: int | None = None) -> FittedMap:
+        """The map that was asked for, fitted to these rows, or to some of so many."""
         return fitted_map(
-            self.kernel, self.lift, self.method, X, seed=self.random_state, memory=self.memory
+            self.kernel,
+            self.lift,
+            self.method,
+            X,
+            seed=self.random_state,
+            memory=self.memory,
+            count=count,
         )
 
     def own_width(self, X: Table) -> int | None:

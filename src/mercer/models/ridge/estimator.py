@@ -12,15 +12,24 @@ from sklearn.utils.metaestimators import available_if
 from mercer import methods
 from mercer.gpu.devices import device_of
 from mercer.inputs import Array, Table
-from mercer.models.base import all_or_nothing
+from mercer.models.base import all_or_nothing, note_columns
 from mercer.models.folds import Folds
 from mercer.models.intervals import Interval
+from mercer.models.ridge import partitions
 from mercer.models.ridge.base import RidgeEstimator
 from mercer.models.ridge.dual import DualRidge
 from mercer.models.ridge.fit import FittedRidge, fit, map_of
 from mercer.models.ridge.moments import MomentRidge, begin, mergeable
 from mercer.models.ridge.problem import RidgeSettings, TrainingRows
-from mercer.models.settings import Gamma, KernelSetting, LiftSetting, MemoryLimit, Seed, Via, grid
+from mercer.models.settings import (
+    Gamma,
+    KernelSetting,
+    LiftSetting,
+    MemoryLimit,
+    Seed,
+    Via,
+    grid,
+)
 from mercer.store import register
 
 
@@ -173,6 +182,14 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         settings = s.of_model(Y.shape[1])  # refuses what is none
         training = TrainingRows.of(rows, Y, w, self.cv, gram=self._precomputed)
         self.fitted_ = FittedRidge.of(fit(s, training, flat), training, settings)
+        return self
+
+    @all_or_nothing
+    def _fit_dask(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """The same of dask collections, over features by moments of their partitions."""
+        found = partitions.fit(RidgeSettings.of(self), X, y, sample_weight)
+        note_columns(self, X)
+        self.fitted_ = FittedRidge(found)
         return self
 
     @available_if(_streams)

@@ -276,8 +276,10 @@ def at_best(s: RidgeSettings, rows: TrainingRows, phi: FittedMap) -> RidgeSettin
     return replace(s, alpha=best, cv=None)
 
 
-def map_of(s: RidgeSettings, rows: TrainingRows, *, stream: bool = False) -> FittedMap:
-    """The map that was asked for, fitted to these rows."""
+def map_of(
+    s: RidgeSettings, rows: TrainingRows, *, stream: bool = False, count: int | None = None
+) -> FittedMap:
+    """The map that was asked for, fitted to these rows, or to some of so many."""
     return fitted_map(
         s.kernel,
         s.lift,
@@ -288,5 +290,6 @@ def map_of(s: RidgeSettings, rows: TrainingRows, *, stream: bool = False) -> Fit
         memory=s.memory,
         stream=stream,
         y=learnt.targets_of(rows),
-        wide=not stream and not s.loo,
+        wide=not stream and not s.loo and count is None,
+        count=count,
     )

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array
 from mercer.invariants import Is
-from mercer.models.base import all_or_nothing, part
+from mercer.models.base import all_or_nothing, note_columns, part
 from mercer.models.naming import Named, scored
 from mercer.models.penalties import PenaltyPath, checked_folds
 from mercer.models.settings import (
@@ -28,7 +28,7 @@ from mercer.models.settings import (
 )
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.calibration import probabilities
-from mercer.models.svm.fit import fit, with_probabilities
+from mercer.models.svm.fit import fit, fit_partitions, with_probabilities
 from mercer.models.svm.machine import DualMachine, WarmStart, chosen_C
 from mercer.models.svm.plan import ClassifierSettings, LabelledRows
 from mercer.store import register
@@ -225,6 +225,14 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         machine = fit(s, rows, self._last)
         found = with_probabilities(s, rows, machine) if s.probability else machine
         self.classes_, self.machine_ = rows.classes, found
+        return self
+
+    @all_or_nothing
+    def _fit_dask(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """The squared hinge over features of dask collections: rounds whose slopes add."""
+        s = ClassifierSettings.of(self)
+        self.machine_, self.classes_ = fit_partitions(s, X, y, sample_weight)
+        note_columns(self, X)
         return self
 
     @property

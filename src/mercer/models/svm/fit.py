@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +16,12 @@ from mercer.kernels.ways import value_ways
 from mercer.lifts.widths import MOST_FEATURES, width
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.maps import FittedMap, fitted_map, own_lift
+from mercer.models.partitions.classifiers import ClassPartitions, MapSetting
 from mercer.models.penalties import HeldOut, PenaltyPath, accuracy
 from mercer.models.settings import FittedKernel, class_weights
 from mercer.models.svm import hinge
 from mercer.models.svm.calibration import cross_fitted, enough_rows
-from mercer.models.svm.descent import HingeRows
+from mercer.models.svm.descent import HingeRows, MinimumWithGap
 from mercer.models.svm.dual import intercept_of, operator_of, summary_of, support_of, warn_if_open
 from mercer.models.svm.forecast import Forecast, columns_of, forecast, samples
 from mercer.models.svm.machine import DualMachine, FeatureMachine, Machine, WarmStart, chosen_C
@@ -278,6 +280,37 @@ def over_features(s: ClassifierSettings, rows: LabelledRows, plan: Plan) -> Feat
     coef, intercept, summary = hinge.fit(phi, features, signs_of(rows), c, how)
     plan = replace(summary.plan, rejected=plan.rejected)
     return FeatureMachine(phi, coef, intercept, replace(summary, plan=plan, path=path))
+
+
+def fit_partitions(
+    s: ClassifierSettings, X: Any, y: Any, weight: Any
+) -> tuple[FeatureMachine, Array]:
+    """The squared hinge over the features of dask collections; and their classes."""
+    if s.loss == "hinge" or s.way == "exact" or s.precomputed:
+        raise ValueError(
+            "the hinge and the exact dual need all rows in one place; give loss='squared_hinge' with via='features', or X.compute()."
+        )
+    if s.probability or s.Cs is not None:
+        raise ValueError(
+            "probability and cv need rows left out, which dask collections do not keep; leave them out, or use KernelLogistic."
+        )
+    rows = ClassPartitions.of(
+        MapSetting(s.kernel, s.lift, s.method, s.memory, s.random_state), X, y, weight
+    )
+    found = rows.scores(
+        hinge.SquaredHinge,
+        s.class_weight,
+        C=s.C,
+        alpha=1.0,
+        intercept=bool(s.intercept),
+        tol=0.1 * s.tol,
+        max_iter=s.max_iter,
+        jointly=False,
+    )
+    minima = [MinimumWithGap(**vars(m), last=m.theta) for m in found.found]
+    return hinge.machine(
+        found.phi, found.coef, found.intercept, found.plan, minima, s.max_iter
+    ), found.classes
 
 
 # probabilities

@@ -19,7 +19,7 @@ from mercer.models.newton import Minimum, rounds_plan
 from mercer.models.sparse_newton import SparseProblem, newton_plan, sparse_plan
 from mercer.models.sparse_rows import SparseRows
 from mercer.models.svm.descent import CoordinateDual, HingeRows, Look, MinimumWithGap
-from mercer.models.svm.machine import FitSummary
+from mercer.models.svm.machine import FeatureMachine, FitSummary
 from mercer.models.svm.multiclass import HingeSettings
 from mercer.models.svm.problem import DualProblem, DualSolution
 from mercer.ops import csr
@@ -53,6 +53,19 @@ def fit(
     dual = how.loss == "hinge"
     plan = _dual_plan(phi, rows, found) if dual else rounds_plan(phi.lift, rows, found)
     return *unshifted(rows, theta, intercept=how.bias), _summary(plan, found)
+
+
+def machine(
+    phi: FittedMap,
+    coef: Array,
+    intercept: Array,
+    plan: Plan,
+    found: Sequence[MinimumWithGap],
+    most: int,
+) -> FeatureMachine:
+    """Of rules that rounds have found, with a warning where they did not reach their tolerance."""
+    _warn_if_open(found, most)
+    return FeatureMachine(phi, coef, intercept, _summary(plan, found))
 
 
 def along(

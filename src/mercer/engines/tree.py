@@ -1,0 +1,155 @@
+"""A fold over partitions by a fixed tree: statistics of runs of partitions, added eight at a time.
+Neither the workers nor the order in which they finish changes a bit of the sum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeVar
+from uuid import uuid4
+
+from mercer.engines.checkpoint import Checkpoint, current
+from mercer.engines.partitions import Partitions, Place
+from mercer.engines.scheduler import completed, compute
+from mercer.inputs import Array
+from mercer.ops.threads import limit, single_blas
+
+ARITY = 8
+RUN = 8  # partitions that one chain of tasks goes through, at most, while there are few
+FEW_RUNS, MANY_RUNS = 64, 4096
+
+
+class Statistic(Protocol):
+    """What adds: sums, with the arrays that a checkpoint holds of them."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+    def arrays(self) -> dict[str, Array]: ...
+    @classmethod
+    def of_arrays(cls, arrays: dict[str, Array]) -> Self: ...
+
+
+S = TypeVar("S", bound=Statistic)
+
+
+class Gather(Protocol):
+    """What a worker does with a partition: X, y, weight as they come, and where they stand."""
+
+    @property
+    def kind(self) -> type[Any] | None: ...
+    @property
+    def identity(self) -> str: ...
+    def __call__(self, X: Any, y: Any, weight: Any, place: Place) -> Any: ...
+
+
+def runs(n: int) -> list[range]:
+    """The partitions of each run, which the number of partitions alone decides.
+
+    >>> [len(runs(n)) for n in (1, 60, 640, 100_000)], runs(130)[0]
+    ([1, 60, 80, 4167], range(0, 2))
+    """
+    step = max(1, min(RUN, n // FEW_RUNS), n // MANY_RUNS)
+    return [range(i, min(i + step, n)) for i in range(0, n, step)]
+
+
+def groups(values: Sequence[Any]) -> list[Sequence[Any]]:
+    """Neighbours that are added to one."""
+    return [values[i : i + ARITY] for i in range(0, len(values), ARITY)]
+
+
+def fold(data: Partitions, gather: Gather) -> Any:
+    """The sum of `gather` over all partitions that have rows, with what a checkpoint has of it."""
+    kept = current()
+    branches = Branches.of(data, gather)
+    if kept is None or gather.kind is None:  # sums that are no arrays are not kept
+        return compute([branches.root()], data.places)[0]
+    return resumed(data, branches, kept.of_pass(gather.identity, data.keys), gather.kind)
+
+
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """Delayed sums of eight runs each: what is held, sent and kept together."""
+
+    sums: list[Any]
+
+    @classmethod
+    def of(cls, data: Partitions, gather: Gather) -> Branches:
+        from dask import delayed
+
+        used, name = list(data.filled()), uuid4().hex
+        work = delayed(gather, pure=False, name=f"mercer-work-{name}", traverse=False)
+        ends = []
+        for run in runs(len(used)):
+            total = None
+            for i in run:
+                total = _link(data, used[i], work, total, name)
+            ends.append(total)
+        return cls([_added(group) for group in groups(ends)])
+
+    def root(self) -> Any:
+        level: Sequence[Any] = self.sums
+        while len(level) > 1:
+            level = [_added(group) for group in groups(level)]
+        return level[0]
+
+
+def _link(data: Partitions, i: int, work: Any, before: Any, name: str) -> Any:
+    """One task: the sum so far and the statistics of the next partition."""
+    from dask import delayed
+
+    block = list(data.parts[i]) if data.graphs is None else data.graphs[i]
+    key = f"mercer-{name}-{i}"
+    return delayed(linked, pure=False)(before, block, work, data.places[i], dask_key_name=key)
+
+
+def _added(group: Sequence[Any]) -> Any:
+    from dask import delayed
+
+    return group[0] if len(group) == 1 else delayed(added, pure=False)(list(group))
+
+
+def linked(before: Any, block: Any, work: Gather, place: Place) -> Any:
+    """before + work(block): one thread, as there are as many tasks as threads. Never in place:
+    a task may be done again."""
+    with named(place), limit(1), single_blas():
+        X, y, weight = block() if callable(block) else block
+        found = work(X, y, weight, place)
+        return found if before is None else before + found
+
+
+def added(values: Sequence[Any]) -> Any:
+    """From left to right."""
+    total = values[0]
+    for v in values[1:]:
+        total = total + v
+    return total
+
+
+class named:
+    """Whatever fails in here is of this partition, and says so."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, ValueError):
+            raise ValueError(f"{self.place}: {error}") from error
+        if isinstance(error, MemoryError):
+            raise ValueError(
+                f"{self.place} does not fit in memory; make partitions smaller."
+            ) from error
+        if isinstance(error, Exception):
+            raise ValueError(
+                f"{self.place} could not be read: {type(error).__name__}: {error}"
+            ) from error
+
+
+def resumed(data: Partitions, branches: Branches, kept: Checkpoint, kind: type[Any]) -> Any:
+    """The same sum; branches that are done are not done again, and those of a whole group are
+    replaced by their sum."""
+    nodes = kept.nodes(len(branches.sums), ARITY, kind)
+    left = nodes.missing()
+    for at, value in completed([branches.sums[i] for i in left], data.places):
+        nodes.put(left[at], value)
+    return nodes.root()

@@ -1,0 +1,1 @@
+"""Models of rows in partitions: maps that travel as seeds, moments and slopes that add."""

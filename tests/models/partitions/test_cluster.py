@@ -1,0 +1,58 @@
+"""The same on a client: threads of this process, so that the default suite stays small."""
+
+import numpy as np
+import pytest
+
+from mercer import KernelLogistic, KernelRidge
+from mercer.engines import checkpointed
+from mercer.kernels import Gaussian
+from mercer.methods import Fourier
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+X = np.random.default_rng(0).normal(size=(500, 3))
+Y = np.sin(X).sum(1)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def ridge(lazy=None):
+    made = KernelRidge(Gaussian(2.0), via=Fourier(40), random_state=0, cv=3)
+    lazy = lazy if lazy is not None else da.from_array(X, chunks=(21, 2))
+    return made.fit(lazy, da.from_array(Y, chunks=100))
+
+
+def test_a_client_and_no_client_give_the_same_bits(client, tmp_path):
+    there = ridge()
+    with checkpointed(tmp_path):
+        kept = ridge()
+    with distributed.Client(client.cluster, set_as_default=False):
+        pass
+    persisted = ridge(da.from_array(X, chunks=(21, 2)).persist())
+    client.as_current()
+    import dask
+
+    with dask.config.set(scheduler="synchronous"):
+        here = ridge()
+    for m in (there, kept, persisted):
+        assert np.array_equal(m.coef_, here.coef_)
+        assert all(np.array_equal(a.S, b.S) for a, b in zip(m.moments_, here.moments_, strict=True))
+
+
+def test_rounds_on_a_client(client):
+    two = (Y > 0).astype(int)
+    m = KernelLogistic(via=Fourier(30), random_state=0, tol=1e-9)
+    m.fit(da.from_array(X, chunks=(100, 3)), da.from_array(two, chunks=100))
+    own = KernelLogistic(via=Fourier(30), random_state=0, tol=1e-9).fit(X, two)
+    np.testing.assert_allclose(m.coef_, own.coef_, rtol=1e-5, atol=1e-7)
+    assert (m.predict(da.from_array(X, chunks=(100, 3))).compute() == own.predict(X)).all()
