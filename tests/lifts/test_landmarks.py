@@ -8,7 +8,7 @@ import pytest
 
 from mercer.kernels import Cauchy, Gaussian, Matern, Polynomial
 from mercer.lifts import Nystrom
-from mercer.lifts.landmarks import independent, pivoted, rpcholesky
+from mercer.lifts.landmarks import pivoted, rpcholesky
 from mercer.lifts.nystrom import MIN_RESIDUAL
 from mercer.operators.stored import GivenOperator
 from mercer.ops.philox import Stream
@@ -195,14 +195,6 @@ def test_block_pivots_have_the_law_of_single_ones():
         / draws
     )
     np.testing.assert_array_less(np.abs(found - law), 4.5 * np.sqrt(law * (1 - law) / draws))
-
-
-def test_independent_rows():
-    A = shared(300, 6)
-    A[1], A[2] = A[0], 0
-    kept, root = independent(A @ A.T, 1e-12)
-    assert kept.tolist() == [0, 3, 4, 5, 6, 7]
-    np.testing.assert_allclose(root @ root.T, (A @ A.T)[np.ix_(kept, kept)], atol=1e-10)
 
 
 def test_pivoted_rows():
