@@ -27,7 +27,7 @@ from mercer.ops.tiles import cuts
 # proposals of one round: a constant, so that the pivots do not depend on how many are wanted
 PROPOSALS = 128
 TASK_ROWS = 1024  # rows of one task
-POOL_ROWS, POOL_SHARE = 2048, 4  # the least rows that pivots are drawn from, and rows a pivot
+POOL_ROWS, POOL_SHARE = 1024, 4  # the least rows that pivots are drawn from, and rows a pivot
 POOL = 1 << 40  # the child of a stream that pools are drawn by, beyond those of all rounds
 PILOT_ROWS = 1000  # rows that leverage scores are estimated from
 ZERO_PIVOT = (
@@ -128,7 +128,7 @@ def pools(weight: Array, m: int, stream: Stream) -> Iterator[tuple[Array, int]]:
     Every pool is part of the next, and none depends on how many pivots are wanted.
 
     >>> [(len(rows), most) for rows, most in pools(np.ones(5000), 300, Stream(0))]
-    [(2048, 512), (4096, 1024), (5000, 300)]
+    [(1024, 256), (2048, 512), (4096, 1024), (5000, 300)]
     """
     some = np.flatnonzero(weight)
     if len(some) > POOL_ROWS and np.ptp(weight[some]) == 0:
