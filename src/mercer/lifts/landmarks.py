@@ -109,7 +109,7 @@ def rpcholesky_factor(
         if len(found) >= m:
             break
     if not len(found):  # a kernel that is zero has no pivot
-        return weight.argmax()[None], ZERO_PIVOT[1]
+        return np.array([weight.argmax()]), ZERO_PIVOT[1]
     return found, root
 
 

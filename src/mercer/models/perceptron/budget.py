@@ -218,10 +218,10 @@ class Scanner:
         where there are too many points."""
         seen, b, r = self.count(ops.SEEN), len(K), self.rule
         draws = uniforms(self.stream, seen, seen + b, 1)[:, 0]
-        settings = r.policy, r.budget, r.eta, r.margin, r.power
         row = 0
         while row < b:
-            row = ops.scan(row, K, G, X, *told, draws, m, wrong, *settings)
+            args = (row, K, G, X, *told, draws, m, wrong, r.policy, r.budget)
+            row = ops.scan(*args, r.eta, r.margin, r.power)
             if r.merges and self.count(ops.SIZE) > r.budget:
                 ops.drop(merged(row - 1, K, told[2], m), row - 1, K, told[2], m, r.policy)
 

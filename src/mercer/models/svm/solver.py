@@ -126,7 +126,11 @@ def refined(
 
 
 def initial_duals(
-    op: TiledOperator, problem: DualProblem, tol: float, memory: float, kept: KernelRows
+    op: TiledOperator,
+    problem: DualProblem,
+    tol: float,
+    memory: float,
+    kept: KernelRows | None = None,
 ) -> Array | None:
     """Duals to start from: those of some of the rows, which find most of what matters at a small
     part of the price.
