@@ -1,15 +1,17 @@
 """The law of landmarks: whatever the choice, k - phi phi' is a kernel, zero at them and nowhere
 above k(x, x), on rows that are hard."""
 
+import itertools
 from itertools import product
 
 import numpy as np
 import pytest
 
-from mercer.kernels import Cauchy, Gaussian, Matern, Polynomial
+from mercer.kernels import Cauchy, Gaussian, Linear, Matern, Polynomial
 from mercer.lifts import Nystrom
-from mercer.lifts.landmarks import independent, pivoted, rpcholesky
+from mercer.lifts.landmarks import pivoted, pools, rpcholesky, rpcholesky_factor
 from mercer.lifts.nystrom import MIN_RESIDUAL
+from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
 from mercer.ops.philox import Stream
 from tests.market import KERNELS
@@ -197,14 +199,6 @@ def test_block_pivots_have_the_law_of_single_ones():
     np.testing.assert_array_less(np.abs(found - law), 4.5 * np.sqrt(law * (1 - law) / draws))
 
 
-def test_independent_rows():
-    A = shared(300, 6)
-    A[1], A[2] = A[0], 0
-    kept, root = independent(A @ A.T, 1e-12)
-    assert kept.tolist() == [0, 3, 4, 5, 6, 7]
-    np.testing.assert_allclose(root @ root.T, (A @ A.T)[np.ix_(kept, kept)], atol=1e-10)
-
-
 def test_pivoted_rows():
     A = shared(300, 6) * np.geomspace(1e-6, 1e6, 300)[:, None]
     A[1], A[2] = A[0], 0
@@ -221,3 +215,40 @@ def test_pivoted_rows():
     np.testing.assert_allclose(np.square(told).sum(0), K.diagonal(), rtol=1e-12)
     left = root.diagonal() / size  # what those before each leave of it
     assert (np.diff(left) < 1e-12).all()
+
+
+@pytest.mark.parametrize("n", [1024, 1025, 3000])
+def test_pools_are_parts_of_each_other_and_end_with_all_rows(n):
+    weight = np.ones(n)
+    weight[::5] = 0
+    found = [(set(rows.tolist()), most) for rows, most in pools(weight, 7, Stream(0))]
+    sizes = [len(rows) for rows, _ in found]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == n
+    assert found[-1][1] == 7
+    for (small, most), (large, _) in itertools.pairwise(found):
+        assert small < large
+        assert len(small) == 4 * most
+        assert (weight[sorted(small)] > 0).all()
+    weight[0] = 3  # of other weights all rows are drawn from, as a pool would miss the heavy ones
+    assert [len(rows) for rows, _ in pools(weight, 7, Stream(0))] == [n]
+
+
+def test_pivots_of_growing_pools_factor_their_block():
+    X = shared(3000, 4)
+    op = KernelOperator(Gaussian(1.0), X)
+    some, many = (rpcholesky_factor(op, m, Stream(3), np.ones(3000), 1e-11) for m in (200, 700))
+    np.testing.assert_array_equal(some[0], many[0][:200])  # whatever the number that is wanted
+    assert len(set(many[0].tolist())) == 700
+    K = Gaussian(1.0)(X[many[0]])
+    np.testing.assert_allclose(many[1] @ many[1].T, K, atol=1e-12)
+    np.testing.assert_allclose(many[1][:200, :200], some[1], atol=1e-12)
+
+
+def test_pivots_are_found_outside_of_small_pools():
+    """Two rows of 5,000 span all of the kernel: no pool but the last is sure to hold both."""
+    A = np.zeros((5000, 2))
+    A[17, 0] = A[4000, 1] = 1
+    found, root = rpcholesky_factor(KernelOperator(Linear(), A), 5, Stream(0), np.ones(5000), 1e-11)
+    assert set(found.tolist()) == {17, 4000}
+    np.testing.assert_array_equal(root, np.eye(2))

@@ -8,7 +8,7 @@ under the same seed adds landmarks to the smaller one.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,15 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.inputs import Array, Rows, Table
 from mercer.kernels import measured
 from mercer.operators import Operator
-from mercer.operators.stored import GivenOperator
-from mercer.ops.philox import Stream, uniforms
+from mercer.ops.philox import Stream, permutation, uniforms
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 
 # proposals of one round: a constant, so that the pivots do not depend on how many are wanted
 PROPOSALS = 128
 TASK_ROWS = 1024  # rows of one task
+POOL_ROWS, POOL_SHARE = 1024, 4  # the least rows that pivots are drawn from, and rows a pivot
+POOL = 1 << 40  # the child of a stream that pools are drawn by, beyond those of all rounds
 PILOT_ROWS = 1000  # rows that leverage scores are estimated from
 ZERO_PIVOT = (
     np.zeros(1, dtype=np.intp),
@@ -76,23 +77,66 @@ def _without_replacement(weight: Array, m: int, stream: Stream) -> Array:
 
 
 def rpcholesky(op: Operator, m: int, stream: Stream, weight: Array, cut: float) -> Array:
+    """The rows that `rpcholesky_factor` has drawn."""
+    return rpcholesky_factor(op, m, stream, weight, cut)[0]
+
+
+def rpcholesky_factor(
+    op: Operator, m: int, stream: Stream, weight: Array, cut: float
+) -> tuple[Array, Array]:
     """Pivots of a Cholesky factorisation, drawn in proportion to the residual's diagonal: E tr(K -
     Q) is near the best of rank m.
 
     Blocks are drawn from the residual they start at, and each proposal is kept with the share of
     its residual that the ones before it left: the pivots have the law of one-at-a-time sampling, at
-    the speed of matrix products; O(n m^2) time, O(n m) memory. Chen, Epperly, Tropp and Webber,
-    Randomly pivoted Cholesky (2025); Epperly, Tropp and Webber, Embrace rejection (2024).
+    the speed of matrix products. Rows of one weight are drawn from a pool of some of them, a
+    random one of at least four rows a pivot, which grows as pivots do: O(m^3) time, O(m^2)
+    memory, whatever n is; of other weights from all rows, O(n m^2) and O(n m). Chen, Epperly,
+    Tropp and Webber, Randomly pivoted Cholesky (2025); Epperly, Tropp and Webber, Embrace
+    rejection (2024).
+
+    Returns the pivots in the order in which they were drawn, and the factor of their block.
     """
-    state = Residual(op, m, cut)
+    found = np.empty(0, np.intp)
+    root = np.empty((0, 0))
+    rounds = 0
+    for rows, most in pools(weight, m, stream):
+        state = Residual(op if len(rows) == len(weight) else op.restrict(rows), m, cut)
+        state.repeat(np.searchsorted(rows, found), root)
+        state.rounds = rounds
+        draw(state, weight[rows], min(m, most), stream)
+        found, root, rounds = rows[state.pivots], state.root, state.rounds
+        if len(found) >= m:
+            break
+    if not len(found):  # a kernel that is zero has no pivot
+        return np.array([weight.argmax()]), ZERO_PIVOT[1]
+    return found, root
+
+
+def draw(state: Residual, weight: Array, most: int, stream: Stream) -> None:
+    """Rounds until there are so many pivots, or nothing is left."""
     stale = 0
-    while len(state.pivots) < m and (weight * state.diag).any() and stale < 8:
+    while len(state.pivots) < most and (weight * state.diag).any() and stale < 8:
         before = len(state.pivots)
         state.eliminate(*accepted(state, weight, stream.child(state.rounds)))
         stale = 0 if len(state.pivots) > before else stale + 1
-    return np.array(
-        state.pivots[:m] or [int(weight.argmax())], dtype=np.intp
-    )  # a kernel that is zero has no pivot
+
+
+def pools(weight: Array, m: int, stream: Stream) -> Iterator[tuple[Array, int]]:
+    """Rows that pivots are drawn from, ever more of them, and how many pivots each may have.
+
+    Every pool is part of the next, and none depends on how many pivots are wanted.
+
+    >>> [(len(rows), most) for rows, most in pools(np.ones(5000), 300, Stream(0))]
+    [(1024, 256), (2048, 512), (4096, 1024), (5000, 300)]
+    """
+    some = np.flatnonzero(weight)
+    if len(some) > POOL_ROWS and np.ptp(weight[some]) == 0:
+        order, size = some[permutation(stream.child(POOL), len(some))], POOL_ROWS
+        while size < len(some):
+            yield np.sort(order[:size]), size // POOL_SHARE
+            size *= 2
+    yield np.arange(len(weight)), m
 
 
 def accepted(state: Residual, weight: Array, stream: Stream) -> tuple[Array, Array]:
@@ -132,22 +176,6 @@ def pivoted(K: Array, cut: float) -> tuple[Array, Array]:
     return some[order], np.tril(L[:rank, :rank]) * size[order, None]
 
 
-def independent(K: Array, cut: float) -> tuple[Array, Array]:
-    """The rows of K that those before them do not tell, in order, and the Cholesky factor of their
-    block.
-
-    The order must be one of pivots, as `rpcholesky` draws them; any other is for `pivoted`.
-    """
-    state = Residual(GivenOperator(K), len(K), cut)
-    for block in cuts(len(K), PROPOSALS):
-        rows = np.arange(block.start, block.stop)
-        state.eliminate(*state.above(rows, state.floor[rows]))
-    if not state.pivots:
-        return ZERO_PIVOT
-    kept = np.array(state.pivots, dtype=np.intp)
-    return kept, state.F[kept, : len(kept)]
-
-
 class Residual:
     """K - F F' through its diagonal and blocks, while columns are eliminated."""
 
@@ -156,6 +184,16 @@ class Residual:
         self.diag = np.array(self.op.diag(), np.float64)
         self.floor = cut * np.maximum(self.diag, 0)
         self.F = np.empty((len(self.diag), m))
+
+    @property
+    def root(self) -> Array:
+        """The Cholesky factor of the pivots' block of K."""
+        return self.F[self.pivots, : len(self.pivots)]
+
+    def repeat(self, pivots: Array, root: Array) -> None:
+        """Eliminate pivots that are known already, with the factor of their block of K."""
+        for at in cuts(len(pivots), PROPOSALS):
+            self.eliminate(pivots[at], root[at, at])
 
     def block(self, rows: Array) -> Array:
         """(K - F F')[rows, rows]"""
@@ -166,11 +204,13 @@ class Residual:
         """Those of the rows whose residual, after the kept ones before them, is larger than
         `least`; the root of their block."""
         H, L, kept = self.block(rows), np.zeros((len(rows), len(rows))), list[int]()
-        H = (H + H.T) / 2
+        H, least = (H + H.T) / 2, np.maximum(least, self.floor[rows])
+        left = H.diagonal().copy()
         for i in range(len(rows)):
-            if H[i, i] > max(least[i], self.floor[rows[i]]):
-                column = L[i:, len(kept)] = H[i:, i] / np.sqrt(H[i, i])
-                H[i:, i:] -= np.outer(column, column)
+            if left[i] > least[i]:
+                told = L[i:, : len(kept)] @ L[i, : len(kept)]
+                L[i:, len(kept)] = column = (H[i:, i] - told) / np.sqrt(left[i])
+                left[i:] -= np.square(column)
                 kept.append(i)
         return rows[kept], L[kept, : len(kept)]
 

@@ -7,12 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
 from threadpoolctl import threadpool_limits
 
 from mercer.inputs import Array, Matrix, Table, validate_data
@@ -270,15 +264,20 @@ def default_grower(y: Array, n_trees: int, max_leaves: int, n: int, seed: int) -
         random_state=seed,
     )
     if y.ndim == 1 and (not classes or len(np.unique(y)) <= 2):
-        boosting: Any = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
-        return boosting(
+        return _ensemble("HistGradientBoosting", classes)(
             max_iter=n_trees,
             learning_rate=STEP,
             early_stopping=False,
             categorical_features=None,
             **shared,
         )
-    return (RandomForestClassifier if classes else RandomForestRegressor)(n_trees, **shared)
+    return _ensemble("RandomForest", classes)(n_trees, **shared)
+
+
+def _ensemble(kind: str, classes: bool) -> Any:
+    from sklearn import ensemble  # here, because importing it takes longer than most first fits
+
+    return getattr(ensemble, kind + ("Classifier" if classes else "Regressor"))
 
 
 def _are_classes(y: Array) -> bool:

@@ -18,7 +18,14 @@ from mercer.kernels.base import whole
 from mercer.kernels.defaults import check_domain, is_open, is_precomputed, kernel_of, resolve
 from mercer.kernels.named import Gamma
 from mercer.lifts.base import Lift, Seed, by_rows, stream_of
-from mercer.lifts.landmarks import CHOICES, all_rows, in_float64, independent, means, pivoted
+from mercer.lifts.landmarks import (
+    CHOICES,
+    all_rows,
+    in_float64,
+    means,
+    pivoted,
+    rpcholesky_factor,
+)
 from mercer.operators import KernelOperator, Operator
 from mercer.operators.stored import GivenOperator
 from mercer.ops.threads import single_blas
@@ -31,8 +38,8 @@ from mercer.store import register
 # rounding does to a feature
 # is eps / sqrt(share), what the feature tells sqrt(share).
 MIN_RESIDUAL = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-5}
-Factor = Callable[[Array, float], tuple[Array, Array]]
-FACTOR_COLUMNS = 64  # of a triangular factor that are multiplied at a time
+Choice = tuple[Table, "Array | None", Array]  # landmarks, the rows they are, and their root
+FACTOR_COLUMNS = 128  # of a triangular factor that are multiplied at a time
 
 
 @register("lifts.Nystrom")
@@ -128,7 +135,7 @@ class Nystrom(Lift):
         weight = self._weight(rows, sample_weight)
         self.kernel_ = "precomputed" if self._pairwise else _resolved(kernel_of(self), rows, weight)
         with single_blas():  # the same bits whatever the number of threads
-            self._factor(*self._choose(rows, weight), cut=MIN_RESIDUAL[rows.dtype])
+            self._factor(*self._choose(rows, weight))
         return self
 
     def transform(self, X: Any) -> Matrix:
@@ -197,38 +204,41 @@ class Nystrom(Lift):
         X = np.empty((len(rows), 1)) if rows.items else rows.data
         return sample_weights(sample_weight, X)
 
-    def _choose(self, rows: Table, weight: Array) -> tuple[Table, Array | None, Array, Factor]:
-        """The landmarks as a table, the rows they are, their kernel matrix in float64, and what
-        factors that.
-        """
+    def _choose(self, rows: Table, weight: Array) -> Choice:
+        """The landmarks that count, the rows they are, and the Cholesky factor of their kernel
+        matrix, in float64."""
+        cut = MIN_RESIDUAL[rows.dtype]
         if not isinstance(self.landmarks, str):
-            return self._points(
-                table(self.landmarks, "landmarks", items=rows.items, width=rows.width or None)
-            )
+            given = table(self.landmarks, "landmarks", items=rows.items, width=rows.width or None)
+            return self._points(given, cut)
         op: Operator = (
             GivenOperator(rows.data) if self._pairwise else KernelOperator(self.kernel_, rows)
         )
-        index = self._indices(op, rows, weight)
-        drawn = len(index) < np.count_nonzero(weight)
-        if self.landmarks == "kmeans" and drawn:
-            points = means(rows, index, weight, self.kernel_)
-            return self._points(Table(points.astype(rows.dtype), rows.columns))
+        m = self._count(rows)
+        drawn = m < np.count_nonzero(weight)
         # Pivots keep the order in which they were drawn, unless weights chose rows that tell little
         # before rows that tell much.
-        ordered = (
-            self.landmarks == "rpcholesky" and drawn and len(np.unique(weight[weight > 0])) == 1
-        )
+        if self.landmarks == "rpcholesky" and drawn and np.ptp(weight[weight > 0]) == 0:
+            index, root = rpcholesky_factor(op, m, stream_of(self.random_state), weight, cut)
+            return rows[index], index, root
+        index = self._indices(op, rows, m, weight)
+        if self.landmarks == "kmeans" and drawn:
+            points = means(rows, index, weight, self.kernel_)
+            return self._points(Table(points.astype(rows.dtype), rows.columns), cut)
         K = in_float64(op.restrict(index, index).astype(np.float64), slice(None), slice(None))
-        return rows[index], index, K, independent if ordered else pivoted
+        kept, root = pivoted(K, cut)
+        return rows[index[kept]], index[kept], root
 
-    def _points(self, points: Table) -> tuple[Table, None, Array, Factor]:
+    def _points(self, points: Table, cut: float) -> Choice:
         if self._pairwise:
             raise ValueError(
                 f"landmarks must name a choice of rows with kernel='precomputed', got {self.landmarks!r}."
             )
-        return points, None, self.kernel_(points.astype(np.float64)), pivoted
+        kept, root = pivoted(self.kernel_(points.astype(np.float64)), cut)
+        return points[kept], None, root
 
-    def _indices(self, op: Operator, rows: Table, weight: Array) -> Array:
+    def _count(self, rows: Table) -> int:
+        """How many landmarks are asked for, by a choice that there is."""
         m = whole(self.n_landmarks, "n_landmarks", least=1)
         if self.landmarks not in (*CHOICES, "kmeans"):
             raise ValueError(
@@ -238,21 +248,21 @@ class Nystrom(Lift):
             raise ValueError(
                 "landmarks='kmeans' needs rows of numbers; use 'rpcholesky' for items and for Gram matrices."
             )
+        return m
+
+    def _indices(self, op: Operator, rows: Table, m: int, weight: Array) -> Array:
         if m >= np.count_nonzero(weight):
             return all_rows(rows, weight)
         choose = CHOICES["rpcholesky" if self.landmarks == "kmeans" else self.landmarks]
         return choose(op, m, stream_of(self.random_state), weight, MIN_RESIDUAL[rows.dtype])
 
-    def _factor(
-        self, points: Table, index: Array | None, K: Array, factor: Factor, cut: float
-    ) -> None:
-        kept, root = factor(K, cut)
-        self.landmarks_ = None if self._pairwise else points[kept].data
-        self.landmark_indices_ = None if index is None else index[kept]
+    def _factor(self, points: Table, index: Array | None, root: Array) -> None:
+        self.landmarks_ = None if self._pairwise else points.data
+        self.landmark_indices_ = index
         self.components_ = np.ascontiguousarray(
             solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False).T
         )
-        self.n_features_out_ = len(kept)
+        self.n_features_out_ = len(root)
 
     def _values(self, rows: Table) -> Callable[[Table], Array]:
         """The function k(x, L) of pieces of these rows."""

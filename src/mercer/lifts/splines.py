@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.preprocessing import SplineTransformer
 
 from mercer.inputs import Array, Matrix
 from mercer.invariants import Is, Text
@@ -93,6 +92,8 @@ class Splines(Lift):
         )
 
     def _learn(self, X: Array) -> None:
+        from sklearn.preprocessing import SplineTransformer  # here, as it is of no use to others
+
         knots, degree = self._knots(X), whole(plain(self.degree), "degree")
         options = {"extrapolation": self.extrapolation, "include_bias": self.include_bias}
         self.splines_ = SplineTransformer(degree=degree, knots=knots, **options).fit(

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, Ints, Truths, Whole, check
@@ -26,10 +16,23 @@ from mercer.store import register
 
 LARGEST = float(np.finfo(np.float64).max)
 LARGEST_SINGLE = float(np.finfo(np.float32).max)
-HISTOGRAMS = HistGradientBoostingClassifier, HistGradientBoostingRegressor
-BOOSTED = GradientBoostingClassifier, GradientBoostingRegressor
-FORESTS = RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor
-SINGLES = DecisionTreeClassifier, DecisionTreeRegressor
+HISTOGRAMS, BOOSTED, FORESTS, SINGLES = (
+    tuple(f"{module}.{kind}{task}" for kind in kinds for task in ("Classifier", "Regressor"))
+    for module, kinds in (
+        ("ensemble", ("HistGradientBoosting",)),
+        ("ensemble", ("GradientBoosting",)),
+        ("ensemble", ("RandomForest", "ExtraTrees")),
+        ("tree", ("DecisionTree",)),
+    )
+)
+
+
+def is_one_of(model: object, names: tuple[str, ...]) -> bool:
+    """Whether a model is of one of these classes of scikit-learn, none of which is imported: that
+    takes longer than the first fit of most models."""
+    loaded = (name.split(".") for name in names)
+    modules = ((sys.modules.get(f"sklearn.{module}"), name) for module, name in loaded)
+    return any(module and isinstance(model, getattr(module, name)) for module, name in modules)
 
 
 class OneTree(NamedTuple):
@@ -166,9 +169,9 @@ def _told(name: str, low: float, high: float) -> str:
 def trees_of(model: Any) -> Iterator[OneTree]:
     """The trees of a fitted estimator; ValueError where it has none that can be read."""
     match model:
-        case _ if isinstance(model, HISTOGRAMS):
+        case _ if is_one_of(model, HISTOGRAMS):
             yield from (_of_histograms(p.nodes) for stage in model._predictors for p in stage)
-        case _ if isinstance(model, SINGLES):
+        case _ if is_one_of(model, SINGLES):
             yield _of_tree(model.tree_)
         case _:
             yield from (_of_tree(e.tree_) for e in np.ravel(model.estimators_))
@@ -176,7 +179,7 @@ def trees_of(model: Any) -> Iterator[OneTree]:
 
 def check_grower(estimator: Any) -> None:
     """ValueError where the trees of an estimator cannot be read."""
-    if not isinstance(estimator, HISTOGRAMS + BOOSTED + FORESTS + SINGLES):
+    if not is_one_of(estimator, HISTOGRAMS + BOOSTED + FORESTS + SINGLES):
         raise ValueError(
             "estimator must be a random forest, extra trees, (hist) gradient boosting or a decision tree of scikit-learn, "
             f"got {type(estimator).__name__}."
@@ -185,7 +188,7 @@ def check_grower(estimator: Any) -> None:
 
 def in_single(estimator: Any) -> bool:
     """Whether its trees compare rows in float32."""
-    return not isinstance(estimator, HISTOGRAMS)
+    return not is_one_of(estimator, HISTOGRAMS)
 
 
 def _of_tree(tree: Any) -> OneTree:

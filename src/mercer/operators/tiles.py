@@ -18,7 +18,11 @@ from mercer.pairs.linear import mapped_rows
 from mercer.pairs.side import per_column, square_norms
 
 NARROW = np.dtype(np.float32)
+SMALL_TILE = 1 << 16  # values for which no loop is compiled
 TILE_ROWS, TILE_COLUMNS = 1024, 256  # BLAS is twice as fast on short rows as on long ones
+# rows and columns of a tile that is computed once: of few columns it stays in a core's cache, of
+# many (products then take all the time) it is as large as BLAS likes it
+PANEL_ROWS, WIDE_PANEL_ROWS, WIDE = 512, 2048, 192
 
 
 class Tiles(Protocol):
@@ -72,7 +76,10 @@ class GaussianTiles:
             over="ignore", invalid="ignore", divide="ignore"
         ):  # BLAS may leave flags of lanes that hold no entry
             np.matmul(left, right.T, out=out)
-        half_exp(out)
+        if out.size > SMALL_TILE:
+            half_exp(out)
+        else:
+            np.exp(np.multiply(np.abs(out, out=out), -0.5, out=out), out=out)
 
 
 class BitTiles:
@@ -144,6 +151,12 @@ class MappedTiles:
         exact = kernel.matrix.values.ndim == 1
         fast = isinstance(inner, GaussianTiles) or (exact and isinstance(inner, BitTiles))
         return cls(inner, kernel.matrix, centre) if fast else None  # type: ignore[arg-type]
+
+
+def panel_rows(op: Any) -> int:
+    """The rows and columns of the tiles of an operator whose values are computed once."""
+    by_product = isinstance(getattr(op, "_tiles", None), GaussianTiles | MappedTiles)
+    return WIDE_PANEL_ROWS if by_product and op.X.width >= WIDE else PANEL_ROWS
 
 
 def _either(A: Array, low: Array, high: Array) -> bool:

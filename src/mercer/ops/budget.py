@@ -117,6 +117,44 @@ def scan(
     return K.shape[0]
 
 
+@njit(fastmath=SUMS)
+def scan_unlimited(  # type: ignore[no-untyped-def]
+    K, G, labels, ids, slots, A, U, owner, born, source, tally, wrong, margin, power
+):
+    """`scan` without a budget, which keeps every point: a small loop of its own, as that one takes
+    seconds to compile."""
+    scores, n = np.empty(A.shape[0]), int(tally[SIZE])
+    for i in range(K.shape[0]):
+        for c in range(A.shape[0]):
+            total = 0.0
+            for j in range(n):
+                total += A[c, j] * K[i, j]
+            scores[c] = total
+        own, rival, sign, gap = _judge(scores, labels[i])
+        wrong[i] = not gap > 0
+        square = G[i, i] * (1 if rival < 0 else 2)
+        tally[MISTAKES] += wrong[i]
+        tally[RADIUS] = max(tally[RADIUS], square)
+        if not gap > margin and G[i, i] > 0:
+            tally[UPDATES] += 1
+            step = sign * (1.0 if not gap > 0 else min(1.0, (margin - gap) / square))
+            before, at = tally[SEEN] ** (power + 1), slots[ids[i]]
+            if at < 0:
+                at, n = n, n + 1
+                for c in range(A.shape[0]):
+                    A[c, at], U[c, at] = 0.0, 0.0
+                owner[at], born[at], source[at], slots[ids[i]] = ids[i], tally[SEEN], -1 - i, at
+                for t in range(i + 1, K.shape[0]):
+                    K[t, at] = G[t, i]
+            A[own, at] += step
+            U[own, at] += before * step
+            if rival >= 0:
+                A[rival, at] -= step
+                U[rival, at] -= before * step
+        tally[SEEN] += 1
+    tally[SIZE] = n
+
+
 @njit
 def _judge(scores: Array, label: int) -> tuple[int, int, float, float]:
     """(row that gains, row that loses or -1, sign, y f or the lead over the best rival)."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from mercer.ops.jit import njit
 
+SQUARE = 8  # lines of the nearest cache that may lie apart by a power of two and stay
+
 
 @njit(fastmath={"contract", "nsz"})
 def add_rows(K, index, delta, out):  # type: ignore[no-untyped-def]
@@ -46,3 +48,15 @@ def repack(K, rows, tiles, cols, out):  # type: ignore[no-untyped-def]
     for r in range(len(rows)):
         for j in range(len(cols)):
             out[r, j] = K[tiles[j], rows[r], cols[j]]
+
+
+@njit
+def mirror(tile, K, row, col):  # type: ignore[no-untyped-def]
+    """K[row + j, col + i] = tile[i, j], by squares that stay in the nearest cache: rows of a tile lie
+    apart by a power of two, where more of them would push each other out."""
+    m, n = tile.shape
+    for a in range(0, m, SQUARE):
+        for b in range(0, n, SQUARE):
+            for j in range(b, min(b + SQUARE, n)):
+                for i in range(a, min(a + SQUARE, m)):
+                    K[row + j, col + i] = tile[i, j]

@@ -42,37 +42,24 @@ def gate(b, lo, hi, e):  # type: ignore[no-untyped-def]
     return up, down
 
 
-@njit(fastmath=FAST)
-def gates(b, lo, hi, e, up, down):  # type: ignore[no-untyped-def]
+# what is done once a round is plain NumPy: compiling it would take longer than all its calls
+def gates(b: Array, lo: Array, hi: Array, e: float, up: Array, down: Array) -> None:
     """`gate` of every dual."""
-    for k in range(len(b)):
-        up[k], down[k] = gate(b[k], lo[k], hi[k], e)
+    up[:] = np.where(b >= hi, MAX_GRADIENT, np.where(b >= 0, e, -e))
+    down[:] = np.where(b <= lo, -MAX_GRADIENT, np.where(b > 0, e, -e))
 
 
-@njit
-def snap(b, lo, hi, change):  # type: ignore[no-untyped-def]
+def snap(b: Array, lo: Array, hi: Array, change: Array) -> int:
     """Duals that rounding left beside a bound, or zero, go onto it, as they would pass for free;
     how many, and by what."""
-    moved, size = 0, 0.0
-    for k in range(len(b)):
-        size = max(size, abs(b[k]))
-    for k in range(len(b)):
-        near = 1e-12 * min(
-            hi[k] - lo[k], size
-        )  # bounds far beyond all duals say nothing about their rounding
-        end = (
-            hi[k]
-            if hi[k] - b[k] <= near
-            else lo[k]
-            if b[k] - lo[k] <= near
-            else 0.0
-            if abs(b[k]) <= near
-            else b[k]
-        )
-        change[k] = end - b[k]
-        moved += end != b[k]
-        b[k] = end
-    return moved
+    # bounds far beyond all duals say nothing about their rounding
+    near = 1e-12 * np.minimum(hi - lo, np.abs(b).max(initial=0.0))
+    zero = np.where(np.abs(b) <= near, 0.0, b)
+    end = np.where(hi - b <= near, hi, np.where(b - lo <= near, lo, zero))
+    moved = end != b
+    change[:] = np.where(moved, end - b, 0.0)
+    b[:] = end
+    return int(np.count_nonzero(moved))
 
 
 @njit(fastmath=FAST)
@@ -148,12 +135,11 @@ def pairs(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
 @njit(fastmath=FAST)
 def settings(K, G, b, lo, hi, e):  # type: ignore[no-untyped-def]
     """The gates and the diagonal in lanes, and the least curvature."""
-    UP, DOWN, diagonal, largest = (
-        np.full(G.shape, MAX_GRADIENT),
-        np.full(G.shape, -MAX_GRADIENT),
-        np.zeros(G.shape),
-        0.0,
-    )
+    UP, DOWN, diagonal = np.empty(G.shape), np.empty(G.shape), np.empty(G.shape)
+    largest = 0.0
+    for c in range(G.shape[0]):
+        for r in range(LANE):
+            UP[c, r], DOWN[c, r], diagonal[c, r] = MAX_GRADIENT, -MAX_GRADIENT, 0.0
     for k in range(len(b)):
         c, r = k // LANE, k % LANE
         UP[c, r], DOWN[c, r] = gate(b[k], lo[k], hi[k], e)
@@ -227,40 +213,34 @@ def singles(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
     return most
 
 
-@njit
-def _share(h, b, lo, hi, e, ridge):  # type: ignore[no-untyped-def]
-    """What one dual adds to the gap, convex in its slope h."""
-    share = h * b + e * abs(b) + 0.5 * ridge * b * b
-    if ridge > 0:
-        free = max(-h - e, 0.0) if hi > 0 else max(h - e, 0.0) if lo < 0 else 0.0
-        return share + 0.5 * free * free / ridge
-    return share + max(0.0, -(h + e) * hi, -(h - e) * lo)
+def _shares(h: Array, b: Array, lo: Array, hi: Array, e: float, ridge: Array) -> Array:
+    """What every dual adds to the gap, convex in its slope h."""
+    with np.errstate(all="ignore"):  # bounds may be infinite, and 0 times them is no gain
+        free = np.where(hi > 0, -h - e, np.where(lo < 0, h - e, 0.0))
+        square = 0.5 * np.square(np.maximum(free, 0.0)) / np.where(ridge > 0, ridge, 1.0)
+        gain = np.fmax(np.fmax(-(h + e) * hi, -(h - e) * lo), 0.0)
+        own = h * b + e * np.abs(b) + 0.5 * ridge * np.square(b)
+        return np.asarray(own + np.where(ridge > 0, square, gain))
 
 
-@njit
-def gap(G, b, lo, hi, e, ridge, nu):  # type: ignore[no-untyped-def]
+def gap(G: Array, b: Array, lo: Array, hi: Array, e: float, ridge: Array, nu: float) -> float:
     """The duality gap at the multiplier nu of the sum: what other values between the bounds could
     at most gain.
 
     G = (K + diag(ridge))b - t; every dual adds the most that a value of its own gains on the
     objective with Kb held.
     """
-    total = 0.0
-    for k in range(len(b)):
-        total += _share(G[k] - ridge[k] * b[k] - nu, b[k], lo[k], hi[k], e, ridge[k])
-    return total
+    return float(_shares(G - ridge * b - nu, b, lo, hi, e, ridge).sum())
 
 
-@njit
-def gap_within(G, b, lo, hi, e, ridge, nu, error):  # type: ignore[no-untyped-def]
+def gap_within(
+    G: Array, b: Array, lo: Array, hi: Array, e: float, ridge: Array, nu: float, error: Array
+) -> float:
     """The largest gap where every G is within its error of what is given: a dual clearly at a bound
     adds nothing."""
-    total = 0.0
-    for k in range(len(b)):
-        h = G[k] - ridge[k] * b[k] - nu
-        low = _share(h - error[k], b[k], lo[k], hi[k], e, ridge[k])
-        total += max(low, _share(h + error[k], b[k], lo[k], hi[k], e, ridge[k]))
-    return total
+    h = G - ridge * b - nu
+    ends = (_shares(h + side * error, b, lo, hi, e, ridge) for side in (-1.0, 1.0))
+    return float(np.maximum(*ends).sum())
 
 
 @njit(fastmath={"contract", "reassoc"})

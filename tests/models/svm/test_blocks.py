@@ -23,7 +23,7 @@ def small_blocks(monkeypatch):
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("e", [0.0, 0.05])
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("memory", [1e9, 2e5, 0.0])
+@pytest.mark.parametrize("memory", [1e6, 2e5, 0.0])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_blocks_and_shrinking_end_where_one_block_does(monkeypatch, e, bias, memory, dtype):
     X, problem = example(700, e=e, bias=bias, C=5.0)

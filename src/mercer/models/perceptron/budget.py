@@ -194,33 +194,36 @@ class Scanner:
             K[:, :n] = source.values(piece, self.points)
         G = source.values(piece, piece).astype(np.float64)
         finite(K.sum() + G.sum())
-        X = _dense(piece) if self.rule.merges else np.zeros((1, 1))
-        seen, wrong, r = self.count(ops.SEEN), np.zeros(b, bool), self.rule
-        draws = uniforms(self.stream, seen, seen + b, 1)[:, 0]
+        wrong = np.zeros(b, bool)
         m.source[:] = np.arange(len(m.source))
-        row = 0
-        while row < b:
-            row = ops.scan(
-                row,
-                K,
-                G,
-                X,
-                labels,
-                rows,
-                slots,
-                draws,
-                m,
-                wrong,
-                r.policy,
-                r.budget,
-                r.eta,
-                r.margin,
-                r.power,
-            )
-            if r.merges and self.count(ops.SIZE) > r.budget:
-                ops.drop(merged(row - 1, K, slots, m), row - 1, K, slots, m, r.policy)
+        if self.rule.policy == ops.UNLIMITED:
+            own = m.A, m.U, m.owner, m.born, m.source, m.tally, wrong
+            ops.scan_unlimited(K, G, labels, rows, slots, *own, self.rule.margin, self.rule.power)
+        else:
+            X = _dense(piece) if self.rule.merges else np.zeros((1, 1))
+            self._within_budget(m, K, G, X, (labels, rows, slots), wrong)
         self.points = self._moved(source, piece, n)
         return wrong
+
+    def _within_budget(
+        self,
+        m: Memory,
+        K: Array,
+        G: Array,
+        X: Array,
+        told: tuple[Array, Array, Array],
+        wrong: Array,
+    ) -> None:
+        """Rows of a block, whose labels, places and points are told, with what the policy does
+        where there are too many points."""
+        seen, b, r = self.count(ops.SEEN), len(K), self.rule
+        draws = uniforms(self.stream, seen, seen + b, 1)[:, 0]
+        row = 0
+        while row < b:
+            args = (row, K, G, X, *told, draws, m, wrong, r.policy, r.budget)
+            row = ops.scan(*args, r.eta, r.margin, r.power)
+            if r.merges and self.count(ops.SIZE) > r.budget:
+                ops.drop(merged(row - 1, K, told[2], m), row - 1, K, told[2], m, r.policy)
 
     def _roomy(self, n: int) -> Memory:
         """With room for n points, where there is no budget."""

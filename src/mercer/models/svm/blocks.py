@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from mercer.inputs import Array
 from mercer.logs import logger
+from mercer.models.svm.gram import GramMatrix, padded
 from mercer.models.svm.problem import DualProblem, DualSolution, evaluate, feasible_start, inside
 from mercer.operators import TiledOperator
 from mercer.operators.cache import RowCache
@@ -28,6 +28,9 @@ SHRINK_EVERY, SHRINK_PART = (
 )  # rounds between two looks at what could be left out, and the least part that pays
 
 
+KernelRows = RowCache | GramMatrix
+
+
 @dataclass(frozen=True, eq=False)
 class ActiveSet:
     """The duals that take part, with their gradient G = Kb - t."""
@@ -38,12 +41,13 @@ class ActiveSet:
     lo: Array
     hi: Array
     ridge: Array
-    columns: RowCache
+    columns: KernelRows
 
     def only(self, keep: Array) -> ActiveSet:
         index, b, G, lo, hi, ridge = (
             v[keep] for v in (self.index, self.b, self.G, self.lo, self.hi, self.ridge)
         )
+        assert isinstance(self.columns, RowCache)  # what is all in memory is never shrunk
         return ActiveSet(index, b, G, lo, hi, ridge, self.columns.only(keep))
 
 
@@ -62,7 +66,7 @@ class BlockSolver:
         problem: DualProblem,
         tol: float,
         *,
-        columns: RowCache,
+        columns: KernelRows,
         start: Array | None = None,
         shrinks: bool = True,
         largest: int = MAX_BLOCK,
@@ -82,6 +86,7 @@ class BlockSolver:
             tuple[Array, Array]
         ] = []  # which duals were left out, and all duals at that time
         self.block, self.K = np.empty(0, np.intp), np.empty((0, 0), op.dtype)
+        self.room = np.empty(0, op.dtype)
         self.rounds = self.steps = self.made = 0
         self.root = np.sqrt(np.maximum(op.diag(), 0.0))
         self.part = self._everyone()
@@ -171,7 +176,8 @@ class BlockSolver:
         change, self.rounds = b - p.b[block], self.rounds + 1
         moved = change != 0
         p.b[block] = b
-        self.block, self.K = block, K
+        self.block = block
+        self.K = self.K if isinstance(p.columns, GramMatrix) else K
         self._add(block[moved], change[moved])
 
     def _add(self, which: Array, change: Array) -> None:
@@ -200,6 +206,10 @@ class BlockSolver:
     def _square(self, block: Array, kept: Array) -> Array:
         """K of the block, its columns padded to lanes; what the last block had is copied."""
         p, q, k = self.part, len(block), len(kept)
+        if isinstance(p.columns, GramMatrix):
+            K, every = p.columns.some(p.index[block], self._room(q)), np.arange(q)
+            K[every, every] += p.ridge[block].astype(K.dtype)
+            return K
         K = padded(q, self.op.dtype)
         kernel_rows.pick(self.K, kept, kept, K)
         self.K = self.K[:0, :0].copy()  # one block at a time
@@ -209,6 +219,14 @@ class BlockSolver:
             new = np.arange(k, q)
             K[new, new] += p.ridge[block[k:]].astype(K.dtype)
         return K
+
+    def _room(self, q: int) -> Array:
+        """Memory for a block of q duals, that of the last one where it is large enough: new pages
+        would take longer than what is written to them."""
+        size = q * smo.lanes(q) * smo.LANE
+        if len(self.room) < size:
+            self.room = np.empty(size, self.op.dtype)
+        return self.room
 
     # shrinking
     def _shrink(self) -> None:
@@ -245,20 +263,6 @@ class BlockSolver:
             )  # of all columns, as for these rows are kept
             self.G[index] += change[index]
         self.left, self.part = [], self._everyone()
-
-
-def padded(n: int, dtype: DTypeLike) -> Array:
-    """For n rows and columns, filled up by zeros to whole lanes."""
-    out = np.empty((n, smo.lanes(n) * smo.LANE), dtype)
-    out[:, n:] = 0
-    return out
-
-
-def square(op: TiledOperator) -> Array:
-    """All of K, its columns padded to lanes: for few rows."""
-    out = padded(op.shape[0], op.dtype)
-    op.block(slice(None), slice(None), out[:, : op.shape[0]])
-    return out
 
 
 def lowest(values: Array, k: int) -> Array:

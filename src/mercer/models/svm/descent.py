@@ -14,7 +14,7 @@ from mercer.logs import logger
 from mercer.models.linear import MANY, FeatureRows
 from mercer.models.newton import Minimum
 from mercer.models.sparse_rows import SparseRows
-from mercer.models.svm.blocks import padded
+from mercer.models.svm.gram import padded
 from mercer.models.svm.problem import DualProblem, DualSolution
 from mercer.models.svm.solver import solve_one_block
 

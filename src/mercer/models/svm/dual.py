@@ -23,6 +23,7 @@ from mercer.plans import Plan
 
 EPS = float(np.finfo(np.float32).eps)
 GRAM_SHARE = 0.5  # of the memory, that the matrix of items may take
+WIDE_SHARE = 0.5  # of tol: what float32 may do to slopes of float64 rows; `gap_` counts what it did
 ASYMMETRY, INDEFINITE = (
     1e-5,
     1e-5,
@@ -58,7 +59,7 @@ def operator_of(
     op = _values(kernel, rows, bias, balanced, memory)
     shows = (
         EPS * largest * len(rows) ** 0.5 * float(np.abs(op.diag()).max())
-        > (tol if narrow else 0.1 * tol)
+        > (tol if narrow else WIDE_SHARE * tol)
         or ridge > MAX_FLOAT32_VALUE
     )
     if shows and narrow and not isinstance(op, AboutOperator):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.invariants import Ints, Is
 from mercer.models.svm import blocks
-from mercer.models.svm.blocks import padded, square
+from mercer.models.svm.gram import GramMatrix, fill_mirrored, padded, panels, square
 from mercer.models.svm.problem import DualProblem, DualSolution
-from mercer.models.svm.solver import refined, row_cache, solve, solve_one_block
+from mercer.models.svm.solver import gram_fits, kernel_rows_of, refined, solve, solve_one_block
 from mercer.operators import TiledOperator
 from mercer.operators.products import Part
 from mercer.ops.threads import parallel_map
@@ -83,7 +83,7 @@ def one_vs_rest(
             BinaryRule(every, refined(op, problem, m, how.tol, how.max_iter, how.memory))
             for problem, m in both
         ]
-    shared = row_cache(op, how.memory) if len(signs) > 1 else None
+    shared = kernel_rows_of(op, how.memory) if len(signs) > 1 else None
     return [
         BinaryRule(
             every,
@@ -105,15 +105,21 @@ class OneVsOne:
     def __init__(self, op: TiledOperator, codes: Array, c: Array, how: HingeSettings) -> None:
         self.op, self.c, self.how = op, c, how
         self.of = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
-        sizes = np.array([len(i) for i in self.of], float)
-        small = (
-            float(np.square(sizes[sizes <= blocks.ONE_BLOCK]).sum()) * op.dtype.itemsize
-            <= how.memory / 2
+        share = self.of if self._shares() else []
+        self.own = [square(op, i) for i in share]
+        self.left, self.right = (
+            [panels(op, i, left=left) for i in share] for left in (True, False)
         )
-        most = np.sort(sizes)[-2:].sum() if len(sizes) > 1 else 0
-        share = self.of if small and most <= blocks.ONE_BLOCK else []
-        self.own = parallel_map(lambda i: op.block(i, i), share)
-        self.left, self.right = ([op.side(i, left=left) for i in share] for left in (True, False))
+
+    def _shares(self) -> bool:
+        """Whether kernel values within classes are kept for all pairs; beside those of a pair, and
+        a block of them, where one block is not enough."""
+        sizes, itemsize = np.array([len(i) for i in self.of], float), self.op.dtype.itemsize
+        own, most = float(np.square(sizes).sum()) * itemsize, int(np.sort(sizes)[-2:].sum())
+        if most <= blocks.ONE_BLOCK:
+            return own <= self.how.memory / 2
+        sides = 2.0 * itemsize * self.op.shape[0] * (self.op.X.width + 2)
+        return gram_fits(most, self.how.memory - own - sides, itemsize)
 
     def solve(self, starts: list[Array] | None = None) -> list[BinaryRule]:
         """In the order (0, 1), (0, 2), ..., (1, 2), ..."""
@@ -145,29 +151,20 @@ class OneVsOne:
     def _pair(self, a: int, b: int, start: Array | None) -> BinaryRule:
         index, how = np.concatenate([self.of[a], self.of[b]]), self.how
         problem = self._problem(a, b, index)
-        if self.own:
-            return BinaryRule(
-                index, solve_one_block(self._block(a, b), problem, how.tol, how.max_iter, start)
-            )
-        return BinaryRule(
-            index,
-            solve(
-                self.op.restrict(index),
-                problem,
-                how.tol,
-                how.max_iter,
-                memory=how.memory,
-                start=start,
-            ),
-        )
+        K = self._block(a, b) if self.own else None
+        if K is not None and len(index) <= blocks.ONE_BLOCK:
+            return BinaryRule(index, solve_one_block(K, problem, how.tol, how.max_iter, start))
+        columns = None if K is None else GramMatrix(K)
+        own, limits = self.op.restrict(index), (how.tol, how.max_iter)
+        found = solve(own, problem, *limits, memory=how.memory, start=start, columns=columns)
+        return BinaryRule(index, found)
 
     def _block(self, a: int, b: int) -> Array:
         """The kernel values of both classes, their columns padded to lanes."""
-        A, B = self.own[a], self.own[b]
-        m, n = len(A), len(A) + len(B)
-        K, across = padded(n, A.dtype), np.empty((m, n - m), A.dtype)
-        self.op.fill(self.left[a], self.right[b], across)
-        K[:m, :m], K[:m, m:n], K[m:, :m], K[m:, m:n] = A, across, across.T, B
+        m, n = len(self.of[a]), len(self.of[a]) + len(self.of[b])
+        K = padded(n, self.op.dtype)
+        K[:m, :m], K[m:, m:n] = self.own[a][:, :m], self.own[b][:, : n - m]
+        fill_mirrored(self.op, list(product(self.left[a], self.right[b])), K, m)
         return K
 
 

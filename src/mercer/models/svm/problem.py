@@ -197,17 +197,16 @@ def evaluate(
     worst = high - low if problem.bias else max(high, -low)
     nu = multiplier(up, inside(b, problem.lo, problem.hi), low, high) if problem.bias else 0.0
     value = 0.5 * float(b @ (G - problem.t)) + problem.e * float(np.abs(b).sum())
-    gap, enough = (
-        float(smo.gap(G, b, problem.lo, problem.hi, problem.e, problem.ridge, nu)),
-        CLOSED * tol * max(abs(value), problem.least),
-    )
+    ridge = np.zeros(len(b)) if problem.ridge is None else problem.ridge
+    gap = smo.gap(G, b, problem.lo, problem.hi, problem.e, ridge, nu)
+    enough = CLOSED * tol * max(abs(value), problem.least)
     begins = (
         work[1] == 0
     )  # duals that were given may all be inside their bounds, as those of an interior-point method
-    soft = bool(np.any(problem.ridge))
+    soft = bool(np.any(ridge))
     if problem.bias and enough < gap and (begins or (gap < NEAR * enough and not soft)):
         nu = soft_balance(G, b, problem) if soft else balance(G, problem, float(b.sum()))
-        gap = float(smo.gap(G, b, problem.lo, problem.hi, problem.e, problem.ridge, nu))
+        gap = smo.gap(G, b, problem.lo, problem.hi, problem.e, ridge, nu)
     gap = 0.0 if value == 0 and gap <= problem.noise(nu) else gap
     least = max(FLATTEST * tol * problem.unit, ROUNDING * float(np.abs(G).max()))
     flat = worst <= slack and (gap <= tol * max(abs(value), problem.least) or slack <= least)

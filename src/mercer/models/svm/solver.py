@@ -12,7 +12,8 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.logs import logger
 from mercer.models.svm import blocks
-from mercer.models.svm.blocks import BlockSolver, square
+from mercer.models.svm.blocks import BlockSolver, KernelRows
+from mercer.models.svm.gram import GramMatrix, square
 from mercer.models.svm.interior import RANK, interior_start
 from mercer.models.svm.problem import DualProblem, DualSolution, certified, evaluate, feasible_start
 from mercer.operators import TiledOperator
@@ -42,7 +43,7 @@ def solve(
     *,
     memory: float = 1e9,
     start: Array | None = None,
-    columns: RowCache | None = None,
+    columns: KernelRows | None = None,
 ) -> DualSolution:
     """The duals of a problem; `columns` may hold the kernel rows of other problems over the same
     rows.
@@ -72,18 +73,21 @@ def solve_uncertified(
     most: int,
     memory: float,
     start: Array | None = None,
-    columns: RowCache | None = None,
+    columns: KernelRows | None = None,
 ) -> DualSolution:
     """The same with a gap that does not count rounding."""
     if op.shape[0] <= blocks.ONE_BLOCK:
-        return solve_one_block(square(op), problem, tol, most, start)
+        K = columns.K if isinstance(columns, GramMatrix) else square(op)
+        return solve_one_block(K, problem, tol, most, start)
     own, largest = columns is None, block_size(memory, op.dtype.itemsize)
-    start = initial_duals(op, problem, max(tol, ROUGH), memory) if own and start is None else start
-    kept = row_cache(op, memory) if columns is None else columns
+    kept = kernel_rows_of(op, memory) if columns is None else columns
+    gram = isinstance(kept, GramMatrix)
+    if start is None and (own or gram):
+        start = initial_duals(op, problem, max(tol, ROUGH), memory, kept)
 
     def run(problem: DualProblem, b: Array, most: int) -> DualSolution:
         return BlockSolver(
-            op, problem, tol, columns=kept, start=b, shrinks=own, largest=largest
+            op, problem, tol, columns=kept, start=b, shrinks=own and not gram, largest=largest
         ).run(most)
 
     def inner(problem: DualProblem) -> tuple[Array, bool] | None:
@@ -122,7 +126,11 @@ def refined(
 
 
 def initial_duals(
-    op: TiledOperator, problem: DualProblem, tol: float, memory: float
+    op: TiledOperator,
+    problem: DualProblem,
+    tol: float,
+    memory: float,
+    kept: KernelRows | None = None,
 ) -> Array | None:
     """Duals to start from: those of some of the rows, which find most of what matters at a small
     part of the price.
@@ -135,7 +143,10 @@ def initial_duals(
         np.sort(permutation(Stream(0), op.shape[0])[: op.shape[0] // PART]),
         np.zeros(op.shape[0]),
     )
-    b[some] = solve_uncertified(op.restrict(some), problem.part(some), tol, PATIENCE, memory).b
+    columns = kept.restrict(some) if isinstance(kept, GramMatrix) else None
+    b[some] = solve_uncertified(
+        op.restrict(some), problem.part(some), tol, PATIENCE, memory, columns=columns
+    ).b
     return b
 
 
@@ -154,16 +165,30 @@ def block_bytes(memory: float, itemsize: int) -> float:
     return 2.0 * itemsize * block_size(memory, itemsize) ** 2
 
 
-def row_cache(op: TiledOperator, memory: float) -> RowCache:
-    """The kernel rows that are kept beside the blocks."""
-    return RowCache(op, max(memory - block_bytes(memory, op.dtype.itemsize), 0.0))
+def gram_fits(n: int, memory: float, itemsize: int) -> bool:
+    """Whether all kernel values of n rows are computed once and kept, beside the block of a round.
+
+    >>> gram_fits(12_000, 1e9, 4), gram_fits(12_000, 1e9, 8)
+    (True, False)
+    """
+    return GramMatrix.bytes(n, itemsize) + block_bytes(memory, itemsize) / 2 <= memory
+
+
+def kernel_rows_of(op: TiledOperator, memory: float) -> KernelRows:
+    """The kernel rows that are kept beside the blocks: all of them where they fit."""
+    itemsize = op.dtype.itemsize
+    if gram_fits(op.shape[0], memory, itemsize):
+        return GramMatrix.of(op)
+    return RowCache(op, max(memory - block_bytes(memory, itemsize), 0.0))
 
 
 def kernel_bytes(n: int, made: float, problems: int, memory: float, itemsize: int) -> float:
-    """Bytes of kernel values: one matrix a thread up to 2,048 rows, else blocks and the rows that
-    were made and kept."""
+    """Bytes of kernel values: one matrix a thread up to 2,048 rows, all of it and a block where
+    that fits, else blocks and the rows that were made and kept."""
     if n <= blocks.ONE_BLOCK:
         return float(itemsize) * n * n * min(problems, n_threads() + 1)
+    if gram_fits(n, memory, itemsize):
+        return GramMatrix.bytes(n, itemsize) + block_bytes(memory, itemsize) / 2
     return min(
         block_bytes(memory, itemsize) + made * itemsize, max(memory, block_bytes(memory, itemsize))
     )
