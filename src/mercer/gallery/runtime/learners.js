@@ -65,14 +65,15 @@ const F = (() => {
     return free.length ? L.mean(free) : (Math.max(...lows) + Math.min(...highs)) / 2;
   }
 
-  // Nadaraya-Watson: weighted means, and those without the point itself
-  const smooth = (k, X, y, Z) => Z.map(z => { const w = X.map(x => k.of(z, x)); return L.dot(w, y) / L.sum(w); });
-  function leftOut(k, X, y) {
-    return X.map((z, i) => {
-      const w = X.map((x, j) => i === j ? 0 : k.of(z, x)), s = L.sum(w);
-      return s > 0 ? L.dot(w, y) / s : L.mean(y);
-    });
+  // shares of a vote by a Gaussian of some bandwidth, relative to the nearest, so that nothing underflows
+  function votes(X, z, bandwidth, without = -1) {
+    const logs = X.map((x, i) => i === without ? -Infinity : -x.reduce((s, v, j) => s + (v - z[j]) ** 2, 0) / (2 * bandwidth * bandwidth));
+    const top = Math.max(...logs), w = logs.map(v => Math.exp(v - top)), total = L.sum(w);
+    return w.map(v => v / total);
   }
+  // Nadaraya-Watson: means of y by such votes, and those without the point itself
+  const smooth = (X, y, Z, bandwidth) => Z.map(z => L.dot(votes(X, z, bandwidth), y));
+  const leftOut = (X, y, bandwidth) => X.map((z, i) => L.dot(votes(X, z, bandwidth, i), y));
 
   // one presentation after another: w += y x where y w'x <= 0
   function perceptron(X, y, steps, set = false) {
@@ -90,11 +91,35 @@ const F = (() => {
     return { w, mistakes, counts, last };
   }
 
+  // the kernel perceptron, row after row; beyond the budget the oldest point goes, or the mistake is projected
+  function budgeted(k, X, y, steps, budget, policy, eta = 0.1) {
+    let points = [], weights = [], mistakes = 0, projected = 0;
+    const curve = [];
+    for (let t = 0; t < steps; t++) {
+      const x = X[t % X.length], label = y[t % X.length], values = points.map(p => k.of(x, p));
+      if (label * L.dot(weights, values) <= 0) {
+        mistakes++;
+        const d = policy === "projectron" && points.length ? onto(k, points, values, k.of(x, x), budget, eta) : null;
+        if (d) { weights = weights.map((w, i) => w + label * d[i]); projected++; } else {
+          points.push(x);
+          weights.push(label);
+          if (policy === "oldest" && points.length > budget) { points.shift(); weights.shift(); }
+        }
+      }
+      curve.push({ mistakes, size: points.length });
+    }
+    return { points, weights, mistakes, projected, curve };
+  }
+  function onto(k, points, values, top, budget, eta) {
+    const d = L.solve(L.cholesky(L.ridged(K.matrix(k, points), 1e-13)), values), outside = Math.max(top - L.dot(d, values), 0);
+    return points.length >= budget || outside <= Math.max(eta * eta, 1e-10) * top ? d : null;
+  }
+
   // kernel principal components: scores of the points, largest component first
   function components(Kn, m) {
     const { values, vectors } = L.eigen(L.centred(Kn));
     const all = values.map(v => Math.max(0, v));
     return { scores: Kn.map((_, i) => L.linspace(0, m - 1, Math.max(m, 2)).slice(0, m).map(c => vectors[c][i] * Math.sqrt(all[c]))), values: all };
   }
-  return { dual, ridge, posterior, svm, smooth, leftOut, perceptron, components };
+  return { dual, ridge, posterior, svm, votes, smooth, leftOut, perceptron, budgeted, components };
 })();
