@@ -19,11 +19,10 @@ figure({
     plane.contour(rows, 0, "c-ink thin");
     X.slice(0, s.steps).forEach(([a, b], i) => plane.dot(a, b, y[i] > 0 ? "f-plus" : "f-minus", 2.6, y[i] < 0));
     points.forEach(([a, b], i) => plane.ring(a, b, 3.5 + 2.5 * Math.min(1.5, Math.abs(weights[i]))));
-    plot.begin({ y: [0, Math.max(20, curve.at(-1).mistakes * 1.1)] });
+    plot.begin({ y: [0, Math.max(20, curve.at(-1).mistakes * 1.3)] });
     plot.line(curve.map((_, i) => i + 1), curve.map(c => c.mistakes), "c-minus");
-    plot.line(curve.map((_, i) => i + 1), curve.map(c => c.size), "c-plus");
-    plot.text(Math.min(560, s.steps), curve.at(-1).mistakes, "mistakes", "strong", "end", -6);
-    plot.text(Math.min(560, s.steps), curve.at(-1).size, "points kept", "strong", "end", 16);
+    plot.line(curve.map((_, i) => i + 1), curve.map(c => c.size), "c-plus dashed");
+    plot.legend([["mistakes", "c-minus"], ["points kept", "c-plus"]]);
     const right = fitted.filter((f, i) => f * y[i] > 0).length;
     say(`<b>${mistakes}</b> mistakes in ${s.steps} rows, <b>${points.length}</b> points kept; <b>${(100 * right / X.length).toFixed(0)} %</b> of all 300 rows on their side now.`);
   },

@@ -4,7 +4,7 @@ figure({
   controls: [slider("degree", "highest degree p", 0, 24, 1), logarithmic("bandwidth", "bandwidth s", 0.4, 4), slider("z", "z", -3, 3, 0.1), toggle("slip", "coefficients 1/j! (the slip)")],
   plots: [
     { id: "kernel", title: "k(x, z) and the cut series", alt: "the Gaussian and its Taylor approximation", x: [-4, 4], y: [-0.6, 1.2], xlabel: "x", big: true, ratio: 0.62 },
-    { id: "features", title: "The features", alt: "the first features as functions of x", x: [-4, 4], y: [-0.8, 1.1], xlabel: "x", ratio: 0.8 },
+    { id: "features", title: "The features", alt: "the first features as functions of x", x: [-4, 4], y: [-0.8, 1.6], xlabel: "x", ratio: 0.8 },
   ],
   compute({ degree, bandwidth, z, slip }, { x }) {
     const power = slip ? 1 : 0.5;
@@ -19,11 +19,12 @@ figure({
     plot.band([-2, 2], [-0.6, -0.6], [1.2, 1.2], "f-accent more");
     plot.line(x, kernel, "c-ink thin");
     plot.line(x, cut, "c-accent");
+    plot.legend([["the kernel", "c-ink thin"], ["the cut series", "c-accent"]]);
     plot.handle("z", s.z, 1, { label: "z", look: "f-third", r: 7, move: v => { s.z = Math.round(Math.max(-3, Math.min(3, v)) * 10) / 10; } });
     plot.text(s.z, 1, "z", "strong", "start", -8);
     for (let j = 0; j <= s.degree; j++) features.line(x, grid.map(f => f[j]), j === s.degree ? "c-accent" : `c-quiet thin${j < s.degree - 6 ? " fainter" : ""}`);
     features.line(x, grid.map(f => f.reduce((t, v) => t + v * v, 0)), "c-third dashed");
-    features.text(-3.9, 1, "dashed: the sum of their squares", "", "start", 0);
+    features.legend([["the sum of their squares", "c-third dashed"], [`degree ${s.degree}`, "c-accent"]]);
     say(`Degree ${s.degree}: worst error within |x| ≤ 2 <b>${fixed(worst, 6)}</b>${s.slip ? ", with coefficients that are not the kernel's, so it never vanishes." : `, tail bound for |x|, |z| ≤ ${fixed(Math.max(2, Math.abs(s.z)), 1)} <b>${fixed(bound, 6)}</b>.`}`);
   },
 });

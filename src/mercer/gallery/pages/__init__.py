@@ -1,6 +1,6 @@
 """The pages, in the order of the notes; the playground is the last."""
 
 from mercer.gallery.page import Page
-from mercer.gallery.pages import kernels, lifts, voting
+from mercer.gallery.pages import kernels, lifts, models, voting
 
-PAGES: tuple[Page, ...] = (*lifts.PAGES, *voting.PAGES, *kernels.PAGES)
+PAGES: tuple[Page, ...] = (*lifts.PAGES, *voting.PAGES, *kernels.PAGES, *models.PAGES)

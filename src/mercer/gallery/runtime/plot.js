@@ -7,7 +7,12 @@ function element(name, attributes = {}, parent = null) {
   if (parent) parent.append(e);
   return e;
 }
-const short = v => v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toExponential(1) : String(+v.toPrecision(4));
+const raised = n => String(n).replace(/./g, c => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]);
+const short = v => {
+  if (v === 0 || (Math.abs(v) < 1e5 && Math.abs(v) >= 1e-3)) return String(+v.toPrecision(4));
+  const [digits, power] = v.toExponential(1).split("e");
+  return `${digits === "1.0" ? "" : `${+digits}·`}10${raised(+power)}`;
+};
 const fixed = (v, digits = 3) => Number.isFinite(v) ? (Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 10 ** -digits / 2) ? v.toExponential(2) : v.toFixed(digits)) : String(v);
 
 function ticks(low, high, n = 5) {
@@ -130,6 +135,14 @@ class Plot {
     const t = element("text", { x: this.X(x), y: this.Y(y) + dy, class: look, "text-anchor": anchor }, this.marks);
     t.textContent = words;
     return t;
+  }
+  // names of the curves, in a corner
+  legend(entries, corner = "left", row = 0) {
+    entries.forEach(([words, look], i) => {
+      const y = this.pad.t + 14 + 16 * (i + row), x = corner === "left" ? this.pad.l + 10 : this.W - this.pad.r - 10, way = corner === "left" ? 1 : -1;
+      element("line", { x1: x, x2: x + way * 18, y1: y - 4, y2: y - 4, class: `curve ${look}` }, this.marks);
+      element("text", { x: x + way * 24, y, "text-anchor": corner === "left" ? "start" : "end", class: "name" }, this.marks).textContent = words;
+    });
   }
   bar(x1, x2, y, look = "f-accent", from = 0) {
     const a = this.X(x1), b = this.X(x2), p = this.Y(y), q = this.Y(from);
