@@ -92,6 +92,15 @@ const K = (() => {
     k.of = FORMULAS[name](k);
     return k;
   }
+  // refuse what does not fit rows of d columns, with Mercer's sentences
+  function fits(k, d) {
+    for (const name of ["bandwidth", "period"]) if (Array.isArray(k[name]) && k[name].length !== d) throw new Refusal(`${name} has ${k[name].length} values, but X has ${d} columns; give one number, or one a column.`);
+    if (k.name === "Sinc" && d > 3) sinc(new Array(d).fill(0), new Array(d).fill(0), 1);
+    const out = k.name === "OnColumns" ? k.columns.find(c => c < -d || c >= d) : undefined;
+    if (out !== undefined) throw new Refusal(`column ${out} is out of range; X has ${d} columns.`);
+    for (const inner of k.terms ?? (k.kernel ? [k.kernel] : [])) fits(inner, k.name === "OnColumns" ? k.columns.length : d);
+    return k;
+  }
   const matrix = (k, X, Z = X) => X.map(x => Z.map(z => k.of(x, z)));
-  return { make, matrix, Refusal, FORMULAS, DEFAULTS, elementary };
+  return { make, fits, matrix, Refusal, FORMULAS, DEFAULTS, elementary };
 })();
