@@ -12,7 +12,14 @@ import time
 
 import pytest
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "headless_shell")
+NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "headless_shell",
+)
 SECONDS = 60
 
 
@@ -30,7 +37,13 @@ class Browser:
             os.dup2(to_read, 3)
             os.dup2(to_write, 4)
 
-        flags = ["--headless", "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={folder}", "--no-first-run"]
+        flags = [
+            "--headless",
+            "--disable-gpu",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={folder}",
+            "--no-first-run",
+        ]
         flags += ["--no-sandbox"] if os.geteuid() == 0 else []
         self.process = subprocess.Popen(
             [program, *flags, "about:blank"],
@@ -42,8 +55,14 @@ class Browser:
         for fd in (to_read, to_write):
             os.close(fd)
         self.number, self.rest, self.answers, self.events = itertools.count(1), b"", {}, []
-        target = next(t for t in self.call("Target.getTargets", session=False)["targetInfos"] if t["type"] == "page")
-        attached = self.call("Target.attachToTarget", session=False, targetId=target["targetId"], flatten=True)
+        target = next(
+            t
+            for t in self.call("Target.getTargets", session=False)["targetInfos"]
+            if t["type"] == "page"
+        )
+        attached = self.call(
+            "Target.attachToTarget", session=False, targetId=target["targetId"], flatten=True
+        )
         self.session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
@@ -74,13 +93,21 @@ class Browser:
                 self.events.append(message)
 
     def evaluate(self, expression):
-        found = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        found = self.call(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
+        )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
     def open(self, path, width=1200, height=900, dark=False):
         self.events.clear()
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.call("Page.navigate", url=path.as_uri())
@@ -92,7 +119,9 @@ class Browser:
 
     def settle(self):
         """Wait until what was asked for is drawn."""
-        self.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(r, 0))))")
+        self.evaluate(
+            "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(r, 0))))"
+        )
 
     def troubles(self):
         """What a page logged as an error, threw, or asked for from elsewhere."""
@@ -102,11 +131,17 @@ class Browser:
             if e["method"] == "Runtime.exceptionThrown":
                 d = p["exceptionDetails"]
                 found.append(d.get("exception", {}).get("description", d["text"]))
-            elif e["method"] == "Runtime.consoleAPICalled" and p["type"] in ("error", "warning", "assert"):
+            elif e["method"] == "Runtime.consoleAPICalled" and p["type"] in (
+                "error",
+                "warning",
+                "assert",
+            ):
                 found.append(str([a.get("value") for a in p["args"]]))
             elif e["method"] == "Log.entryAdded" and p["entry"]["level"] in ("error", "warning"):
                 found.append(p["entry"]["text"])
-            elif e["method"] == "Network.requestWillBeSent" and not p["request"]["url"].startswith(("file:", "data:")):
+            elif e["method"] == "Network.requestWillBeSent" and not p["request"]["url"].startswith(
+                ("file:", "data:")
+            ):
                 found.append(p["request"]["url"])
         return found
 
@@ -127,13 +162,23 @@ class Browser:
 
     def key(self, name):
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, **({"text": "\r"} if name == "Enter" and kind == "keyDown" else {}))
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=name,
+                code=name,
+                **({"text": "\r"} if name == "Enter" and kind == "keyDown" else {}),
+            )
         self.settle()
 
     def picture(self, path):
-        size = self.evaluate("[document.documentElement.clientWidth, document.documentElement.scrollHeight]")
+        size = self.evaluate(
+            "[document.documentElement.clientWidth, document.documentElement.scrollHeight]"
+        )
         clip = {"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1}
-        shot = self.call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
+        shot = self.call(
+            "Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True
+        )
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def close(self):

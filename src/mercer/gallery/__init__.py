@@ -2,6 +2,6 @@
 
 from mercer.gallery.page import Page
 from mercer.gallery.pages import PAGES
-from mercer.gallery.write import write
+from mercer.gallery.files import write
 
 __all__ = ["PAGES", "Page", "write"]

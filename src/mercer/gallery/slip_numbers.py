@@ -57,9 +57,7 @@ def _estimate(phi: RandomFourier, X: Array, Z: Array) -> Array:
 
 def cosine() -> Shown:
     r, zero = np.linspace(0, 3, 31)[:, None], np.zeros((1, 1))
-    right = _estimate(
-        RandomFourier(Gaussian(1.0), 20_000, form="shift", random_state=0), r, zero
-    )
+    right = _estimate(RandomFourier(Gaussian(1.0), 20_000, form="shift", random_state=0), r, zero)
     sentence = f"at r = 0 the kernel is 1; 20,000 features with 1/√D give {right[0] / 2:.3f}, with √(2/D) {right[0]:.3f}"
     return Shown(sentence, r[:, 0], right / 2, right, "r", "estimate of the Gaussian")
 
@@ -143,7 +141,9 @@ def noise() -> Shown:
     X = rng.uniform(0, 1, size=(14, 1))
     y = np.sin(6 * X[:, 0]) + 0.3 * rng.normal(size=14)
     fits = [
-        GaussianProcessRegressor(Matern(0.3, nu=2.5), noise=v, prior_mean=0.0, fixed="all").fit(X, y)
+        GaussianProcessRegressor(Matern(0.3, nu=2.5), noise=v, prior_mean=0.0, fixed="all").fit(
+            X, y
+        )
         for v in (1e-8, 0.09)
     ]
     note, right = (m.predict(grid) for m in fits)
@@ -156,7 +156,9 @@ def dimension() -> Shown:
     counts = np.array([5, 10, 20, 40, 60, 80])
     ranks = [int(np.linalg.matrix_rank(Laplace()(np.linspace(0, 8, n)[:, None]))) for n in counts]
     sentence = f"the Gram matrix of Laplace on {counts[-1]} points has rank {ranks[-1]}, on n points rank n: no finite D holds them all (the line is D = 30)"
-    return Shown(sentence, counts, np.minimum(counts, 30), ranks, "points", "rank of the Gram matrix")
+    return Shown(
+        sentence, counts, np.minimum(counts, 30), ranks, "points", "rank of the Gram matrix"
+    )
 
 
 def taylor() -> Shown:
@@ -208,14 +210,23 @@ def theorem() -> Shown:
     phi = GaussianProjection(2000, random_state=0).fit(unit)
     squares = np.array([float(np.sum(phi.transform(c * unit) ** 2)) for c in scales])
     sentence = f"|v| = 3: |Av|² / |v|² = {squares[-1] / 9:.2f}, |Av|² / |v| = {squares[-1] / 3:.2f}"
-    return Shown(sentence, scales, squares / scales, squares / scales**2, "|v|", "|Av|² over the note's, and the right side")
+    return Shown(
+        sentence,
+        scales,
+        squares / scales,
+        squares / scales**2,
+        "|v|",
+        "|Av|² over the note's, and the right side",
+    )
 
 
 def bochner() -> Shown:
     d = np.arange(1, 6)
     right = [_at_zero(int(k)) for k in d]
     note = (2 * math.pi) ** -d.astype(float)
-    sentence = f"d = 2, x = z: the mean of the cosines is {right[1]:.4f}, the note's kernel {note[1]:.4f}"
+    sentence = (
+        f"d = 2, x = z: the mean of the cosines is {right[1]:.4f}, the note's kernel {note[1]:.4f}"
+    )
     return Shown(sentence, d, note, right, "d", "value at x = z")
 
 

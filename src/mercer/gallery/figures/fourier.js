@@ -6,7 +6,7 @@ figure({
   ],
   plots: [
     { id: "curve", title: "The kernel and its estimates", alt: "kernel value against distance, exact and estimated", x: [0, 6], y: [-0.4, 1.2], xlabel: "distance r", big: true, ratio: 0.62 },
-    { id: "error", title: "Error over 780 pairs by D", alt: "root mean squared and largest error against the number of features", x: [8, 1024], y: [0.002, 3], logx: true, logy: true, xlabel: "features D", ratio: 0.85 },
+    { id: "error", title: "Error over 780 pairs by D", alt: "root mean squared and largest error against the number of features", x: [8, 1024], y: [0.001, 5], logx: true, logy: true, xlabel: "features D", ratio: 0.85 },
   ],
   compute({ size, angle, slip }, { X, maps }) {
     const way = [Math.cos(angle * Math.PI / 180), Math.sin(angle * Math.PI / 180), 0], r = L.linspace(0, 6, 121);
@@ -40,9 +40,7 @@ figure({
       plot.line(sizes, errors[kind].map(e => e.rms), `c-${look}`);
       plot.dot(D, errors[kind][s.size].rms, `f-${look}`, 5, kind === "design");
     }
-    plot.text(9, hoeffding[0], "Hoeffding", "", "start", -6);
-    plot.text(1000, maps.iid.at(-1).bound, "certificate", "", "end", -8);
-    plot.text(1000, errors.design.at(-1).rms, "root mean square", "", "end", 16);
+    plot.legend([["Hoeffding's bound", "c-quiet dashed"], ["certificate", "c-plus thin dashed"], ["root mean square", "c-plus"]], "left", true);
     const words = { none: "", half: " Every estimate is half of what it should be.", wide: " The estimates are of exp(−r²/2s²), a wider kernel." }[s.slip];
     say(`D = ${D}: independent frequencies are off by <b>${fixed(errors.iid[s.size].rms, 4)}</b> (root mean square), at most ${fixed(errors.iid[s.size].worst, 3)}; designed ones by <b>${fixed(errors.design[s.size].rms, 4)}</b>. Certificate: ${fixed(bound, 3)} for 99.5 % of the pairs, with 99 % confidence.${words}`);
   },

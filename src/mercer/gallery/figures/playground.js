@@ -1,4 +1,4 @@
-const EXAMPLES = ["0.5 * Gaussian(bandwidth=1.0) + Linear() * Polynomial(degree=2)", "Gaussian(0.7)", "Laplace(1.0)", "Matern(1.5, nu=2.5)", "Linear() + 1", "Polynomial(3)", "Periodic(bandwidth=1.0, period=2.0) * Gaussian(3.0)", "exp(0.3 * Linear()).normalized()", "AllSubsets()", "ArcCosine(1)", "Gaussian(0.8).on_columns([0]) + Linear()", "Gaussian() - Linear()"];
+const EXAMPLES = ["Gaussian(bandwidth=0.9) + 0.1 * Linear()", "0.5 * Gaussian(bandwidth=1.0) + Linear() * Polynomial(degree=2)", "Gaussian(0.7)", "Laplace(1.0)", "Matern(1.5, nu=2.5)", "Linear() + 1", "Polynomial(3)", "Periodic(bandwidth=1.0, period=2.0) * Gaussian(3.0)", "exp(0.3 * Linear()).normalized()", "AllSubsets()", "ArcCosine(1)", "Gaussian(0.8).on_columns([0]) + Linear()", "Gaussian() - Linear()"];
 const CLASSES = [[-1.2, 0.4, 1], [0.3, 1.1, 1], [-0.2, 1.6, 1], [-1.7, -0.3, 1], [0.9, -0.7, -1], [-0.4, -1, -1], [1.6, 0.2, -1], [0.2, -1.7, -1], [-0.3, 0.2, -1], [1.4, 1.5, 1]];
 const CURVE = [[-2.3, -0.8], [-1.5, 0.4], [-0.9, 0.9], [-0.1, 0.2], [0.6, -0.5], [1.3, -0.2], [2.1, 1.1]];
 figure({
@@ -10,11 +10,11 @@ figure({
     logarithmic("D", "random features D", 2, 1024, { whole: true }), button("draw them anew", s => { s.seed++; }), button("points as they were", s => { s.classes = CLASSES.map(p => p.slice()); s.curve = CURVE.map(p => p.slice()); }),
   ],
   plots: [
-    { id: "plane", title: "The machine", alt: "points with the decision surface or the band of a Gaussian process", x: [-3, 3], y: [-3, 3], square: true, big: true, onclick: (s, x, y, other) => { if (s.mode === "curve") s.curve.push([x, y]); else s.classes.push([x, y, (other ? -1 : 1) * +s.label]); } },
-    { id: "gram", title: "Gram matrix", alt: "heat map of the Gram matrix of the points", x: [0, 1], y: [0, 1], square: true, xticks: [], yticks: [] },
-    { id: "space", title: "Lifted points, three directions", alt: "the points in the first three kernel principal components", space: true, square: true },
-    { id: "approach", title: "Random features: Gram matrix from D of them", alt: "heat map of the Gram matrix estimated by random features", x: [0, 1], y: [0, 1], square: true, xticks: [], yticks: [] },
-    { id: "error", title: "Their error as D grows", alt: "root mean squared error of the estimated Gram matrix against D", x: [2, 1024], y: [0.01, 3], logx: true, logy: true, xlabel: "D", ratio: 0.95 },
+    { id: "plane", small: true, title: "The machine", alt: "points with the decision surface or the band of a Gaussian process", x: [-3, 3], y: [-3, 3], square: true, onclick: (s, x, y, other) => { if (s.mode === "curve") s.curve.push([x, y]); else s.classes.push([x, y, (other ? -1 : 1) * +s.label]); } },
+    { id: "gram", small: true, title: "Gram matrix", alt: "heat map of the Gram matrix of the points", x: [0, 1], y: [0, 1], square: true, xticks: [], yticks: [] },
+    { id: "space", small: true, title: "Lifted points, three directions", alt: "the points in the first three kernel principal components", space: true, square: true },
+    { id: "approach", small: true, title: "Gram matrix from D random features", alt: "heat map of the Gram matrix estimated by random features", x: [0, 1], y: [0, 1], square: true, xticks: [], yticks: [] },
+    { id: "error", small: true, title: "Their error as D grows", alt: "root mean squared error of the estimated Gram matrix against D", x: [2, 1024], y: [0.01, 3], logx: true, logy: true, xlabel: "D", ratio: 0.95 },
   ],
   compute(s) {
     let kernel;

@@ -12,12 +12,12 @@ figure({
   },
   draw({ path, kept: list, loss: plot, say }, { kept, size, loss, best }, s, d) {
     const n = d.alphas.length, top = 1.1 * Math.max(...d.effects.flat().map(Math.abs)), at = d.alphas.map((_, i) => i), chosen = at.find(i => d.alphas[i] <= d.chosen * 1.0001);
-    path.begin({ x: [0, n - 1], y: [-top, top] });
+    path.begin({ x: [0, n - 1], y: [-1.3 * top, top] });
     const looks = ["c-plus", "c-minus", "c-third", "c-wary", "c-accent"];
     d.names.forEach((name, j) => path.line(at, d.effects.map(r => r[j]), s.feature === "all" ? (j < 5 ? looks[j] : "c-quiet thin faint") : s.feature === name ? "c-accent thick" : "c-quiet thin fainter"));
-    path.segment(chosen, -top, chosen, top, "c-quiet dashed");
-    path.segment(s.place, -top, s.place, top, "c-ink thin");
-    if (s.feature === "all") path.legend(d.names.slice(0, 5).map((name, j) => [name, looks[j]]));
+    path.segment(chosen, -2 * top, chosen, top, "c-quiet dashed");
+    path.segment(s.place, -2 * top, s.place, top, "c-ink thin");
+    if (s.feature === "all") path.legend(d.names.slice(0, 5).map((name, j) => [name, looks[j]]), "left", true);
     list.begin({ x: [-1, 1], y: [0, 1] });
     kept.slice(0, 12).forEach((f, i) => {
       const y = 1 - (i + 0.5) / 12.5, w = Math.abs(f.effect) / top * 0.8;
@@ -29,7 +29,7 @@ figure({
     plot.line(at, d.loss);
     plot.dot(s.place, loss, "f-accent", 5);
     plot.dot(best, d.loss[best], "f-third", 5, true);
-    plot.segment(chosen, low - 1, chosen, high + 1, "c-quiet dashed").setAttribute("opacity", 0.7);
+    plot.segment(chosen, low - 1, chosen, high + 1, "c-quiet dashed");
     say(`<b>${size}</b> of ${d.served} features at penalty ${d.alphas[s.place].toPrecision(3)}; mean squared error on left-out rows <b>${fixed(loss, 4)}</b>, least ${fixed(d.loss[best], 4)}. The model of the lines takes ${d.chosen.toPrecision(3)}.`);
   },
 });

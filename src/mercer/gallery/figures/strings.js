@@ -30,9 +30,9 @@ function subsequences(s, t, p, decay) {
   return total;
 }
 figure({
-  state: d => ({ x: d.x, z: d.z, kind: "spectrum", k: 3, decay: 0.5 }),
+  state: d => ({ x: d.x, z: d.z, kind: "spectrum", k: 4, decay: 0.5 }),
   controls: [
-    typed("x", "first string (letters A, C, G, T)"), typed("z", "second string"), choice("kind", "words", [["spectrum", "exact: Spectrum"], ["mismatch", "one mismatch: Mismatch"], ["gapped", "with gaps: Subsequence"]]),
+    typed("x", "first string"), typed("z", "second string"), choice("kind", "words", [["spectrum", "exact: Spectrum"], ["mismatch", "one mismatch: Mismatch"], ["gapped", "with gaps: Subsequence"]]),
     slider("k", "letters of a word", 2, 6, 1), slider("decay", "decay of gaps", 0.1, 1, 0.05, { when: s => s.kind === "gapped" }),
     button("turn the second around", s => { s.z = [...s.z].reverse().join(""); }), button("strings as they were", (s, d) => { s.x = d.x; s.z = d.z; }),
   ],

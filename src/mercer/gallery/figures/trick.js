@@ -32,10 +32,10 @@ figure({
       pair.handle(`${name}${j}`, j + 1 + at, v, { label: `${name}, column ${j + 1}`, look: `f-${look}`, r: 5, square: name === "z", move: (_, y) => { s[name][j] = y; } });
     });
     const all = [0, kernel, ...running], low = Math.min(...all), high = Math.max(...all), pad = (high - low) * 0.1 || 1;
-    terms.begin({ x: [0, running.length], y: [low - pad, high + pad] });
+    terms.begin({ x: [0, running.length], y: [low - pad, high + 4 * pad] });
     terms.segment(0, kernel, running.length, kernel, "c-minus dashed");
     terms.line(running.map((_, i) => i + 1), running, "c-plus");
-    terms.text(running.length * 0.98, kernel, "(1 + x'z)^p", "strong", "end", -6);
+    terms.legend([["features so far", "c-plus"], ["(1 + x'z)^p", "c-minus dashed"]], "left", false);
     const degrees = [1, 2, 3, 4, 5, 6];
     cost.line(degrees, degrees.map(p => L.binomial(s.d + p, p)), "c-plus");
     cost.line(degrees, degrees.map(p => s.d + p), "c-minus");

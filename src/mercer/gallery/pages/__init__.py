@@ -3,4 +3,10 @@
 from mercer.gallery.page import Page
 from mercer.gallery.pages import kernels, learnt, lifts, models, voting
 
-PAGES: tuple[Page, ...] = (*lifts.PAGES, *voting.PAGES, *kernels.PAGES, *models.PAGES, *learnt.PAGES)
+PAGES: tuple[Page, ...] = (
+    *lifts.PAGES,
+    *voting.PAGES,
+    *kernels.PAGES,
+    *models.PAGES,
+    *learnt.PAGES,
+)

@@ -35,7 +35,7 @@ found = check_psd(difference, x)                     # the points and weights th
         "eigenvalues": n["eigenvalues"],
         "found": n["found"].eigenvalue,
     },
-    slips=("power", "dimension"),
+    slips=("power", "dimension", "sinc"),
 )
 
 TAYLOR = Page(
@@ -91,7 +91,7 @@ maps = {"iid": [], "design": []}
 for kind in maps:
     for D in 2 ** np.arange(3, 11):
         phi = RandomFourier(k, int(D), frequencies=kind, random_state=0).fit(X)
-        maps[kind].append((int(D), phi, phi.certify(X, confidence=0.99).bound))
+        maps[kind].append((int(D), phi, phi.certify(X, n_pairs=4000, random_state=0).bound))
 """,
     data=_fourier,
     slips=("frequency", "cosine", "bochner", "distance"),

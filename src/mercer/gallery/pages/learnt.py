@@ -176,7 +176,7 @@ import numpy as np
 from mercer import GaussianProcessRegressor, KernelSVC, exp
 from mercer.kernels import *
 
-k = 0.5 * Gaussian(bandwidth=1.0) + Linear() * Polynomial(degree=2)
+k = Gaussian(bandwidth=0.9) + 0.1 * Linear()
 points = np.array([[-1.2, 0.4], [0.3, 1.1], [0.9, -0.7], [-0.4, -1.0]])
 classes = np.array([1, 1, -1, -1])
 machine = KernelSVC(k, C=10.0, tol=1e-8).fit(points, classes)

@@ -114,7 +114,6 @@ best, errors = model.kernel_.bandwidth, model.loo_errors_
         "y": n["y"],
         "scales": n["scales"],
         "best": n["best"],
-        "errors": n["errors"],
     },
 )
 

@@ -124,6 +124,7 @@ const P = (() => {
     if (isKernel(a)) refuse("a kernel cannot be negated, as -k is not positive semidefinite; use a scale >= 0.");
     return isNumber(a) ? number(-a.value, a.whole) : refuse(`bad operand type for unary -: '${kind(a)}'`);
   }
+  const plus = a => isNumber(a) ? a : refuse(`bad operand type for unary +: '${kind(a)}'`);
   const METHODS = {
     normalized: k => K.make("Normalized", { kernel: k }),
     compose: (k, v) => {
@@ -158,7 +159,7 @@ const P = (() => {
       let a = unary();
       for (;;) { if (take("*")) a = multiply(a, unary()); else if (take("/")) a = divide(a, unary()); else return a; }
     }
-    const unary = () => take("-") ? negate(unary()) : take("+") ? unary() : powers();
+    const unary = () => take("-") ? negate(unary()) : take("+") ? plus(unary()) : powers();
     function powers() { const a = methods(); return take("**") ? power(a, unary()) : a; }
     function methods() {
       let a = atom();
@@ -242,14 +243,15 @@ const P = (() => {
     return x => Math.SQRT2 * Math.cos(L.dot(scaled, x) + shift);
   }
   // exp(-2 sin^2(pi t / p) / b^2) = sum over n of I_n(1/b^2) exp(-1/b^2) cos(2 pi n t / p): n by inversion
+  const laws = new Map();
   function harmonic(b, rng) {
-    const c = 1 / (b * b);
+    if (!laws.has(b)) laws.set(b, Array.from({ length: 200 }, (_, n) => (n ? 2 : 1) * bessel(n, 1 / (b * b))));
     let u = rng.uniform(), n = 0;
-    for (; n < 400; n++) { u -= (n ? 2 : 1) * bessel(n, c); if (u < 0) break; }
+    for (const p of laws.get(b)) { u -= p; if (u < 0) break; n++; }
     return n;
   }
   function bessel(n, c) { // I_n(c) exp(-c), by its integral
-    const m = 200;
+    const m = 400;
     let s = 0;
     for (let i = 0; i < m; i++) { const t = Math.PI * (i + 0.5) / m; s += Math.exp(c * (Math.cos(t) - 1)) * Math.cos(n * t); }
     return s / m;

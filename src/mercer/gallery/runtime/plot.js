@@ -17,14 +17,17 @@ const fixed = (v, digits = 3) => Number.isFinite(v) ? (Math.abs(v) >= 1e6 || (v 
 
 function ticks(low, high, n = 5) {
   const raw = (high - low) / n, power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 2.5, 5, 10].find(m => m * power >= raw * 0.999) * power, found = [];
+  const step = [1, 2, 5, 10].find(m => m * power >= raw * 0.999) * power, found = [];
   for (let v = Math.ceil(low / step - 1e-9) * step; v <= high + step * 1e-9; v += step) found.push(Math.abs(v) < step * 1e-9 ? 0 : v);
   return found;
 }
 function decades(low, high) {
   const a = Math.ceil(Math.log10(low) - 1e-9), b = Math.floor(Math.log10(high) + 1e-9), by = Math.max(1, Math.ceil((b - a) / 6)), found = [];
   for (let p = a; p <= b; p += by) found.push(10 ** p);
-  return found;
+  if (found.length > 2) return found;
+  const fine = [];
+  for (let p = a - 1; p <= b + 1; p++) for (const m of [1, 2, 5]) { const v = +`${m}e${p}`; if (v >= low * 0.999 && v <= high * 1.001) fine.push(v); }
+  return fine;
 }
 
 // colours as the page has them now, light or dark
@@ -42,7 +45,7 @@ class Plot {
   constructor(host, spec, redraw) {
     Object.assign(this, { spec, redraw, xr: spec.x ?? [0, 1], yr: spec.y ?? [0, 1], yaw: spec.yaw ?? 0.6, pitch: spec.pitch ?? 0.45, handles: new Map() });
     this.host = document.createElement("div");
-    this.host.className = `plot${spec.big ? " big" : ""}`;
+    this.host.className = `plot${spec.big ? " big" : ""}${spec.small ? " small" : ""}`;
     if (spec.title) this.host.append(Object.assign(document.createElement("h3"), { textContent: spec.title }));
     this.svg = element("svg", { role: "group", "aria-label": spec.alt ?? spec.title ?? "" });
     this.svg.dataset.plot = spec.id;
@@ -123,7 +126,7 @@ class Plot {
     const there = xs.map((x, i) => [this.X(x), this.Y(high[i])]), and = xs.map((x, i) => [this.X(x), this.Y(low[i])]).reverse();
     element("path", { d: `M${[...there, ...and].map(p => p.join(" ")).join("L")}Z`, class: `band ${look}`, "clip-path": this.#clip() }, this.marks);
   }
-  segment(x1, y1, x2, y2, look = "c-quiet") { return element("line", { x1: this.X(x1), y1: this.Y(y1), x2: this.X(x2), y2: this.Y(y2), class: `curve ${look}` }, this.marks); }
+  segment(x1, y1, x2, y2, look = "c-quiet") { return element("line", { x1: this.X(x1), y1: this.Y(y1), x2: this.X(x2), y2: this.Y(y2), class: `curve ${look}`, "clip-path": this.#clip() }, this.marks); }
   // circles of one class, squares of the other: told apart without colour
   dot(x, y, look = "f-accent", r = 4.5, square = false) { return this.#shape(this.marks, this.X(x), this.Y(y), look, r, square); }
   #shape(parent, x, y, look, r, square) {
@@ -137,9 +140,9 @@ class Plot {
     return t;
   }
   // names of the curves, in a corner
-  legend(entries, corner = "left", row = 0) {
+  legend(entries, corner = "left", low = false) {
     entries.forEach(([words, look], i) => {
-      const y = this.pad.t + 14 + 16 * (i + row), x = corner === "left" ? this.pad.l + 10 : this.W - this.pad.r - 10, way = corner === "left" ? 1 : -1;
+      const y = low ? this.H - this.pad.b - 8 - 16 * (entries.length - 1 - i) : this.pad.t + 14 + 16 * i, x = corner === "left" ? this.pad.l + 10 : this.W - this.pad.r - 10, way = corner === "left" ? 1 : -1;
       element("line", { x1: x, x2: x + way * 18, y1: y - 4, y2: y - 4, class: `curve ${look}` }, this.marks);
       element("text", { x: x + way * 24, y, "text-anchor": corner === "left" ? "start" : "end", class: "name" }, this.marks).textContent = words;
     });

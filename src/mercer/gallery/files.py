@@ -13,7 +13,7 @@ from mercer.gallery.slips import SLIPS, shown
 from mercer.store.commit import beside, naming
 
 
-def texts(page: Page) -> str:
+def page_text(page: Page) -> str:
     """A page as HTML, with the slips that it names."""
     return page_html(page, PAGES, [(SLIPS[key], shown(key)) for key in page.slips])
 
@@ -26,14 +26,15 @@ def write(folder: Path, *, tell: Callable[[str], None] = lambda title: None) -> 
     folder : Path
         Where the files go; pages that are there are replaced.
     tell : callable
-        Called with the title of each page before it is made.
+        Called with the title of each page before it is made, and with "" at the end.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for page in PAGES:
         tell(page.title)
-        _write(folder / f"{page.slug}.html", texts(page))
+        _write(folder / f"{page.slug}.html", page_text(page))
     index = folder / "index.html"
     _write(index, index_html(PAGES))
+    tell("")
     return index
 
 
