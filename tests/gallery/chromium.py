@@ -127,7 +127,7 @@ class Browser:
         """What a page logged as an error, threw, or asked for from elsewhere."""
         found = []
         for e in self.events:
-            p = e["params"] if "params" in e else {}
+            p = e.get("params", {})
             if e["method"] == "Runtime.exceptionThrown":
                 d = p["exceptionDetails"]
                 found.append(d.get("exception", {}).get("description", d["text"]))

@@ -14,16 +14,21 @@ PURE = ("linalg", "kernels", "parse", "learners", "figure")
 HARNESS = """
 const fs = require("fs"), vm = require("vm"), input = JSON.parse(fs.readFileSync(0, "utf8"));
 const rooms = new Map(), room = figure => {
-  if (!rooms.has(figure)) { rooms.set(figure, vm.createContext({ console, structuredClone })); vm.runInContext(input.runtime + "\\n" + figure, rooms.get(figure)); }
+  if (!rooms.has(figure)) {
+    rooms.set(figure, vm.createContext({ console, structuredClone }));
+    vm.runInContext(input.runtime + "\\n" + figure, rooms.get(figure));
+  }
   return rooms.get(figure);
 };
 const answers = input.calls.map(({ figure, data, state, expression }) => {
   const context = Object.assign(room(figure ?? ""), { data, state });
-  try { return { value: vm.runInContext(expression, context) }; } catch (e) { return { error: e.message, refusal: e.constructor.name === "Refusal" }; }
+  try { return { value: vm.runInContext(expression, context) }; }
+  catch (e) { return { error: e.message, refusal: e.constructor.name === "Refusal" }; }
 });
 process.stdout.write(JSON.stringify(answers, (k, v) => typeof v === "number" && !Number.isFinite(v) ? String(v) : v));
 """
-COMPUTE = "JSON.parse(JSON.stringify(FIGURE.compute({...(typeof FIGURE.state === 'function' ? FIGURE.state(data) : FIGURE.state), ...state}, data)))"
+BEGIN = "(typeof FIGURE.state === 'function' ? FIGURE.state(data) : FIGURE.state)"
+COMPUTE = f"JSON.parse(JSON.stringify(FIGURE.compute({{...{BEGIN}, ...state}}, data)))"
 
 
 def node():

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from mercer.gallery import PAGES
-from mercer.gallery.html import index_html
 from mercer.gallery.files import page_text
+from mercer.gallery.html import index_html
 from tests.gallery.chromium import Browser, program
 
 pytestmark = pytest.mark.browser
@@ -73,6 +73,7 @@ def move(browser, control):
         browser.key("ArrowUp" if last else "ArrowDown")
     elif kind == "text":
         focus(browser, id)
+        browser.evaluate(f"document.getElementById({id!r}).select()")
         browser.call("Input.insertText", text={"control-text": "Laplace(0.5)"}.get(id, "ACGTAC"))
     else:
         x, y, *_ = place(browser, f"#{id}")
@@ -99,33 +100,27 @@ def test_it_loads_quietly_and_fits(browser, pages, slug, width, dark):
         assert browser.evaluate("document.querySelectorAll('#figure svg *').length > 20")
 
 
+def goes_back(control):
+    return "as-they-were" in control["id"] or "from-the-start" in control["id"]
+
+
 @pytest.mark.parametrize("slug", SLUGS)
 def test_every_control_changes_the_figure(browser, pages, slug):
     """Buttons that put things back come last, when there is something to put back; controls that a choice hides
     are moved once one of its options shows them."""
     browser.open(pages / f"{slug}.html")
-    moved, every = set(), {c["id"] for c in browser.evaluate(CONTROLS)}
-    back = lambda c: "as-they-were" in c["id"] or "from-the-start" in c["id"]
-    for final in (False, True):
-        for control in controls(browser):
-            if back(control) == final:
-                if final:
-                    drag_a_handle(browser)
-                before = seen(browser)
-                move(browser, control)
-                assert waits_for(browser, before), control
-                moved.add(control["id"])
-                for other in controls(browser):
-                    if (
-                        other["id"] not in moved
-                        and not back(other)
-                        and other["kind"] != "select-one"
-                        and control["kind"] == "select-one"
-                    ):
-                        before = seen(browser)
-                        move(browser, other)
-                        assert waits_for(browser, before), other
-                        moved.add(other["id"])
+    every = {c["id"] for c in browser.evaluate(CONTROLS)}
+    moved = set()
+    for back in (False, True):
+        while control := next(
+            (c for c in controls(browser) if c["id"] not in moved and goes_back(c) == back), None
+        ):
+            if back:
+                drag_a_handle(browser)
+            before = seen(browser)
+            move(browser, control)
+            assert waits_for(browser, before), control
+            moved.add(control["id"])
     for id in every - moved:  # shown by another option of some choice
         moved |= reveal(browser, pages / f"{slug}.html", id)
     assert moved == every

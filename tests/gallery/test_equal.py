@@ -184,7 +184,7 @@ def fourier(s, d):
     F = phi.transform(X)
     off = (F @ F.T - k(X))[np.triu_indices(len(X), 1)]
     found["exact"] = k(Z, np.zeros((1, 3)))[:, 0]
-    return found | {"errors.design.%d.rms" % s["size"]: np.sqrt(np.mean(off**2))}
+    return found | {f"errors.design.{s['size']}.rms": np.sqrt(np.mean(off**2))}
 
 
 def projection(s, d):

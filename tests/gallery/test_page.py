@@ -6,10 +6,10 @@ import re
 import pytest
 
 from mercer.gallery import PAGES
+from mercer.gallery.files import page_text
 from mercer.gallery.html import POLICY, asset, index_html, script
 from mercer.gallery.page import embedded
 from mercer.gallery.slips import SLIPS, shown
-from mercer.gallery.files import page_text
 
 IDS = [page.slug for page in PAGES]
 

@@ -188,17 +188,19 @@ def _plain(said):
     return "division by zero" if "division by zero" in said else said
 
 
+def kernel_of(text):
+    found = ours(text)
+    if not isinstance(found, kernels.Kernel):
+        raise TypeError("no kernel")
+    return found
+
+
 def test_what_is_no_expression_is_refused_with_a_sentence():
     for text, answer in zip(BROKEN, read(BROKEN), strict=True):
         with pytest.raises((SyntaxError, NameError, TypeError, AttributeError)):
-            found = ours(text)
-            found(X) if isinstance(found, kernels.Kernel) else _no_kernel()
+            kernel_of(text)
         assert answer["refusal"], text
         assert answer["error"].endswith("."), text
-
-
-def _no_kernel():
-    raise TypeError
 
 
 FEATURED = [

@@ -39,7 +39,10 @@ def ball() -> Shown:
         half, truth = ball_to_halfspace(c, r), Ball(c, r).contains(X)
         right.append(np.mean((F @ np.array(half.normal) >= half.offset) == truth))
         note.append(np.mean((F @ np.r_[-2 * c, 1] - (c @ c - r * r) > 0) == truth))
-    sentence = f"of 400 points the note's rule puts {note[11]:.0%} on the right side of a ball of radius 1.1, the other 100%"
+    sentence = (
+        f"of 400 points the note's rule puts {note[11]:.0%} on "
+        "the right side of a ball of radius 1.1, the other 100%"
+    )
     return Shown(sentence, radii, note, right, "radius", "share of points on the right side")
 
 
@@ -47,7 +50,10 @@ def frequency() -> Shown:
     r, zero = np.linspace(0, 3, 31)[:, None], np.zeros((1, 1))
     note = _estimate(RandomFourier(Gaussian(1.0), 20_000, random_state=0), r, zero)
     right = _estimate(RandomFourier(Gaussian(1 / math.sqrt(2)), 20_000, random_state=0), r, zero)
-    sentence = f"at r = s the kernel is {math.exp(-1):.4f}; 10,000 frequencies of N(0, 1/s²) give {note[10]:.4f}, of N(0, 2/s²) {right[10]:.4f}"
+    sentence = (
+        f"at r = s the kernel is {math.exp(-1):.4f}; 10,000 frequencies of "
+        f"N(0, 1/s²) give {note[10]:.4f}, of N(0, 2/s²) {right[10]:.4f}"
+    )
     return Shown(sentence, r[:, 0], note, right, "r / s", "estimate of exp(-r²/s²)")
 
 
@@ -58,7 +64,10 @@ def _estimate(phi: RandomFourier, X: Array, Z: Array) -> Array:
 def cosine() -> Shown:
     r, zero = np.linspace(0, 3, 31)[:, None], np.zeros((1, 1))
     right = _estimate(RandomFourier(Gaussian(1.0), 20_000, form="shift", random_state=0), r, zero)
-    sentence = f"at r = 0 the kernel is 1; 20,000 features with 1/√D give {right[0] / 2:.3f}, with √(2/D) {right[0]:.3f}"
+    sentence = (
+        "at r = 0 the kernel is 1; 20,000 features with 1/√D "
+        f"give {right[0] / 2:.3f}, with √(2/D) {right[0]:.3f}"
+    )
     return Shown(sentence, r[:, 0], right / 2, right, "r", "estimate of the Gaussian")
 
 
@@ -68,7 +77,10 @@ def sinc() -> Shown:
         X = 3 * np.random.default_rng(d).normal(size=(200, d))
         r = np.sqrt(((X[:, None] - X[None]) ** 2).sum(-1))
         lows.append(_lowest(np.sinc(r / math.pi)))
-    sentence = f"smallest eigenvalue on 200 points: {lows[2]:.1e} in d = 3, {lows[3]:.1f} in d = 4; with sin(-r/s) the diagonal itself is -1"
+    sentence = (
+        f"smallest eigenvalue on 200 points: {lows[2]:.1e} in d = 3, "
+        f"{lows[3]:.1f} in d = 4; with sin(-r/s) the diagonal itself is -1"
+    )
     return Shown(sentence, np.arange(1, 7), lows, np.zeros(6), "d", "smallest eigenvalue")
 
 
@@ -76,7 +88,10 @@ def distance() -> Shown:
     r = np.geomspace(1e-3, 1, 13)
     errors = {k: _distance_error(k, r) for k in (Laplace(), Gaussian())}
     rough, smooth = errors[Laplace()], errors[Gaussian()]
-    sentence = f"512 frequencies: the distance under Laplace is off by {rough[-1]:.2f} at r = 1 and by {rough[0]:.2f} at r = 0.001, under the Gaussian by {smooth[-1]:.2f} and {smooth[0]:.2f}"
+    sentence = (
+        f"512 frequencies: the distance under Laplace is off by {rough[-1]:.2f} at r = 1 and by "
+        f"{rough[0]:.2f} at r = 0.001, under the Gaussian by {smooth[-1]:.2f} and {smooth[0]:.2f}"
+    )
     return Shown(sentence, r, rough, smooth, "r", "relative error, root mean square")
 
 
@@ -104,7 +119,10 @@ def mistakes() -> Shown:
     y, passes = np.where(X @ [0.3, 1.0, -1.5] > 0, 1, -1), 20  # the offset takes many additions
     note, right = _passes(X, y, passes, once=True), _passes(X, y, passes, once=False)
     model = Perceptron(Linear(), fit_intercept=False, shuffle=False, max_iter=passes).fit(X, y)
-    sentence = f"mistakes in the last of {passes} passes over {len(X)} separable rows: {note[-1]} with a set, {right[-1]} with a multiset ({model.mistakes_} in all)"
+    sentence = (
+        f"mistakes in the last of {passes} passes over {len(X)} separable rows: "
+        f"{note[-1]} with a set, {right[-1]} with a multiset ({model.mistakes_} in all)"
+    )
     return Shown(sentence, np.arange(1, passes + 1), note, right, "pass", "mistakes in the pass")
 
 
@@ -124,7 +142,10 @@ def finite() -> Shown:
     X, degrees = _rng().uniform(-1, 1, size=(60, 2)), np.arange(1, 8)
     right = [int(np.linalg.matrix_rank(Polynomial(int(p))(X))) for p in degrees]
     sizes = [Monomials(int(p)).fit(X).n_features_out_ for p in degrees]
-    sentence = f"rank of the Gram matrix of 60 points in the plane, degree 3: {right[2]} = C(5, 3) = {sizes[2]}; with infinitely many features it would be 60"
+    sentence = (
+        f"rank of the Gram matrix of 60 points in the plane, degree 3: {right[2]} "
+        f"= C(5, 3) = {sizes[2]}; with infinitely many features it would be 60"
+    )
     return Shown(sentence, degrees, [60] * 7, right, "degree", "rank of the Gram matrix")
 
 
@@ -132,7 +153,10 @@ def power() -> Shown:
     X, powers = _rng().uniform(-0.7, 0.7, size=(60, 2)), np.linspace(0.25, 4, 16)
     base = 1 + X @ X.T
     right = [_lowest(base**b) / np.trace(base**b) for b in powers]
-    sentence = f"smallest eigenvalue over the trace on 60 points: {right[1]:.1e} at b = 1/2, {right[3]:.0e} at b = 1, which is rounding"
+    sentence = (
+        f"smallest eigenvalue over the trace on 60 points: {right[1]:.1e} "
+        f"at b = 1/2, {right[3]:.0e} at b = 1, which is rounding"
+    )
     return Shown(sentence, powers, right, np.zeros(16), "b", "smallest eigenvalue / trace")
 
 
@@ -148,14 +172,20 @@ def noise() -> Shown:
     ]
     note, right = (m.predict(grid) for m in fits)
     off = [float(np.sqrt(np.mean((v - np.sin(6 * grid[:, 0])) ** 2))) for v in (note, right)]
-    sentence = f"root mean squared error to the function behind 14 points with noise 0.3: {off[0]:.2f} by the note's formula, {off[1]:.2f} with the noise in it"
+    sentence = (
+        "root mean squared error to the function behind 14 points with noise 0.3: "
+        f"{off[0]:.2f} by the note's formula, {off[1]:.2f} with the noise in it"
+    )
     return Shown(sentence, grid[:, 0], note, right, "x", "mean of f")
 
 
 def dimension() -> Shown:
     counts = np.array([5, 10, 20, 40, 60, 80])
     ranks = [int(np.linalg.matrix_rank(Laplace()(np.linspace(0, 8, n)[:, None]))) for n in counts]
-    sentence = f"the Gram matrix of Laplace on {counts[-1]} points has rank {ranks[-1]}, on n points rank n: no finite D holds them all (the line is D = 30)"
+    sentence = (
+        f"the Gram matrix of Laplace on {counts[-1]} points has rank {ranks[-1]}, "
+        "on n points rank n: no finite D holds them all (the line is D = 30)"
+    )
     return Shown(
         sentence, counts, np.minimum(counts, 30), ranks, "points", "rank of the Gram matrix"
     )

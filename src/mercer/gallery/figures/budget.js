@@ -1,5 +1,5 @@
 figure({
-  state: { steps: 300, budget: 30, policy: "projectron", bandwidth: 0.6 },
+  state: { steps: 300, budget: 12, policy: "projectron", bandwidth: 0.6 },
   controls: [
     slider("steps", "rows seen", 1, 600, 1), choice("policy", "beyond the budget", [["projectron", "project"], ["oldest", "drop the oldest"], ["none", "no budget"]]),
     slider("budget", "budget", 2, 80, 1, { when: s => s.policy !== "none" }), logarithmic("bandwidth", "bandwidth", 0.15, 3),

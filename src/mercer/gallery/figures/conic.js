@@ -1,5 +1,5 @@
 figure({
-  state: d => ({ C: 10, X: d.X.map(r => r.slice()) }),
+  state: d => ({ C: 1, X: d.X.map(r => r.slice()) }),
   hint: "Drag points; drag the view on the right to turn it. Ringed points are support vectors.",
   controls: [logarithmic("C", "C, the price of an error", 0.01, 1000), button("points as they were", (s, d) => { s.X = d.X.map(r => r.slice()); })],
   plots: [

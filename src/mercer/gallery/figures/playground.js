@@ -2,7 +2,7 @@ const EXAMPLES = ["Gaussian(bandwidth=0.9) + 0.1 * Linear()", "0.5 * Gaussian(ba
 const CLASSES = [[-1.2, 0.4, 1], [0.3, 1.1, 1], [-0.2, 1.6, 1], [-1.7, -0.3, 1], [0.9, -0.7, -1], [-0.4, -1, -1], [1.6, 0.2, -1], [0.2, -1.7, -1], [-0.3, 0.2, -1], [1.4, 1.5, 1]];
 const CURVE = [[-2.3, -0.8], [-1.5, 0.4], [-0.9, 0.9], [-0.1, 0.2], [0.6, -0.5], [1.3, -0.2], [2.1, 1.1]];
 figure({
-  state: { mode: "classes", text: EXAMPLES[0], example: EXAMPLES[0], label: "1", C: 10, noise: 0.05, D: 64, seed: 1, classes: CLASSES.map(p => p.slice()), curve: CURVE.map(p => p.slice()) },
+  state: { mode: "classes", text: EXAMPLES[0], example: EXAMPLES[0], label: "1", C: 1, noise: 0.05, D: 64, seed: 1, classes: CLASSES.map(p => p.slice()), curve: CURVE.map(p => p.slice()) },
   hint: "Click to add a point (with Shift: of the other class), drag to move, double-click or Delete to take away. Keyboard: focus the plot, move the cross by arrow keys, press Enter.",
   controls: [
     typed("text", "kernel expression", { wide: true }), choice("example", "or one of these", EXAMPLES, { then: s => { s.text = s.example; } }), choice("mode", "points of", [["classes", "two classes"], ["curve", "a curve"]]),

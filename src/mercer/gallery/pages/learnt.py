@@ -179,7 +179,7 @@ from mercer.kernels import *
 k = Gaussian(bandwidth=0.9) + 0.1 * Linear()
 points = np.array([[-1.2, 0.4], [0.3, 1.1], [0.9, -0.7], [-0.4, -1.0]])
 classes = np.array([1, 1, -1, -1])
-machine = KernelSVC(k, C=10.0, tol=1e-8).fit(points, classes)
+machine = KernelSVC(k, C=1.0, tol=1e-8).fit(points, classes)
 values, gram = machine.decision_function(points), k(points)
 """,
     data=lambda n: {"values": n["values"], "gram": n["gram"]},

@@ -94,13 +94,12 @@ CONIC = Page(
 import numpy as np
 from mercer import KernelSVC
 from mercer.kernels import Polynomial
-from mercer.lifts import Monomials
 
 rng = np.random.default_rng(5)
 angle, inner = rng.uniform(0, 2 * np.pi, 60), np.arange(60) < 30
 radius = np.where(inner, rng.uniform(0.1, 0.8, 60), rng.uniform(1.2, 1.8, 60))
 X, y = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), np.where(inner, 1, -1)
-model = KernelSVC(Polynomial(2, bias=0), C=10.0, tol=1e-8).fit(X, y)
+model = KernelSVC(Polynomial(2, bias=0), C=1.0, tol=1e-8).fit(X, y)
 values = model.decision_function(X)
 """,
     data=lambda n: {"X": n["X"], "y": n["y"], "values": n["values"]},

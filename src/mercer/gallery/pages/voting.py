@@ -57,7 +57,7 @@ from mercer.kernels import Gaussian
 rng = np.random.default_rng(2)
 turn, y = np.sqrt(rng.uniform(0.02, 1, 300)) * 3 * np.pi, np.where(np.arange(300) % 2, 1, -1)
 X = (0.3 * turn * y * [np.cos(turn), np.sin(turn)]).T + 0.08 * rng.normal(size=(300, 2))
-model = KernelPerceptron(Gaussian(0.6), budget=30, policy="projectron", shuffle=False).fit(X, y)
+model = KernelPerceptron(Gaussian(0.6), budget=12, policy="projectron", shuffle=False).fit(X, y)
 mistakes, kept = model.mistakes_, len(model.points_)
 """,
     data=lambda n: {"X": n["X"], "y": n["y"], "mistakes": n["mistakes"], "kept": n["kept"]},
