@@ -36,7 +36,7 @@ def ball() -> Shown:
     F = Parabolic().fit_transform(X)
     right, note = [], []
     for r in radii:
-        half, truth = ball_to_halfspace(c, r), Ball(c, r).contains(X)
+        half, truth = ball_to_halfspace(c, r), Ball((0.5, 0.3), r).contains(X)
         right.append(np.mean((F @ np.array(half.normal) >= half.offset) == truth))
         note.append(np.mean((F @ np.r_[-2 * c, 1] - (c @ c - r * r) > 0) == truth))
     sentence = (

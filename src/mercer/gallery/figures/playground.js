@@ -53,6 +53,7 @@ figure({
       if (r.a && r.a[i] > 1e-7 * s.C) plane.ring(p[0], p[1]);
       plane.handle(`p${i}`, p[0], p[1], { label: `point ${i + 1}`, look: curve ? "f-ink" : p[2] > 0 ? "f-plus" : "f-minus", square: p[2] < 0, r: 5, move: (x, y) => { p[0] = x; p[1] = y; }, remove: () => { points.splice(i, 1); } });
     });
+    if (!curve) plane.text(-2.9, 2.7, `a click adds a ${s.label === "1" ? "circle" : "square"}`, "strong", "start");
     if (r.G?.length) {
       const top = Math.max(1e-12, ...r.G.flat().map(Math.abs));
       gram.heat(r.G.map(q => q.map(v => v / top)).reverse(), diverging(), true);
