@@ -212,7 +212,7 @@ FEATURED = [
 
 def test_random_features_have_the_kernel_as_their_mean():
     """Within five standard errors, for each pair of rows; the draws are fixed by their seed."""
-    D = 1500
+    D = 600
     expression = (
         f"P.features(P.parse(data.text), data.X, {D}, 7).map(f => f.map(v => +v.toPrecision(10)))"
     )

@@ -1,3 +1,4 @@
+const known = new Map(); // errors over all pairs change with the slip alone
 figure({
   state: { size: 3, angle: 0, slip: "none" },
   controls: [
@@ -23,8 +24,9 @@ figure({
     };
     // the slip: frequencies of exp(-r²/2s²) taken for exp(-r²/s²)
     const kernel = (square, s) => Math.exp(-square / (2 * 1.5 ** 2) * (s === "wide" ? 2 : 1));
+    if (!known.has(slip)) known.set(slip, Object.fromEntries(Object.keys(maps).map(kind => [kind, maps[kind].map(m => off(m.W))])));
     const estimate = kind => r.map(v => cosines(maps[kind][size].W, way.map(c => v * c)));
-    return { r, exact: r.map(v => kernel(v * v, slip)), iid: estimate("iid"), design: estimate("design"), errors: Object.fromEntries(Object.keys(maps).map(kind => [kind, maps[kind].map(m => off(m.W))])) };
+    return { r, exact: r.map(v => kernel(v * v, slip)), iid: estimate("iid"), design: estimate("design"), errors: known.get(slip) };
   },
   draw({ curve, error: plot, say }, { r, exact, iid, design, errors }, s, { maps }) {
     const D = 8 * 2 ** s.size, bound = maps.iid[s.size].bound;
