@@ -87,7 +87,7 @@ CONIC = Page(
     "the inner product of that map, so a support vector machine finds the plane without it.",
     look=(
         "Turn the view: all points lie on a cone, and the plane cuts it between the classes.",
-        "The boundary in the plane below is always a conic about the origin, as the map is even.",
+        "The boundary on the left is always a conic about the origin, as the map is even.",
         "Drag a point of the disc outwards on one side: the circle becomes an ellipse.",
     ),
     code="""

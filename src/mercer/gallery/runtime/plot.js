@@ -63,7 +63,7 @@ class Plot {
     if (ranges.x) this.xr = ranges.x;
     if (ranges.y) this.yr = ranges.y;
     const { spec } = this, bare = spec.space || spec.bare;
-    const W = Math.round(Math.max(240, this.host.clientWidth || 420)), pad = bare ? { l: 4, r: 4, t: 4, b: 4 } : { l: spec.ylabel ? 54 : 40, r: 12, t: 10, b: spec.xlabel ? 42 : 26 };
+    const W = Math.round(Math.max(240, this.host.clientWidth || 420)), pad = bare ? { l: 4, r: 4, t: 4, b: 4 } : { l: spec.ylabel ? 54 : 40, r: 16, t: 10, b: spec.xlabel ? 42 : 26 };
     const inner = W - pad.l - pad.r, H = spec.square ? inner + pad.t + pad.b : Math.round(Math.min(spec.most ?? 420, W * (spec.ratio ?? 0.7)));
     Object.assign(this, { W, H, pad });
     this.svg.setAttribute("viewBox", `0 0 ${W} ${H}`);
