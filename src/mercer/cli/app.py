@@ -242,6 +242,29 @@ def demo(
         run(folder, overwrite=overwrite)
 
 
+@app.command(epilog=EPILOG)
+def gallery(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DIR]", help="where to write", show_default="a new temporary folder"
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+    show: Annotated[
+        bool | None,
+        typer.Option(
+            "--open/--no-open", help="open the index in a browser", show_default="on a terminal"
+        ),
+    ] = None,
+) -> None:
+    """Write interactive pages of what lifts and kernels do, and a playground; open the index."""
+    with guarded():
+        from mercer.cli.gallery import run
+
+        run(folder, overwrite=overwrite, show=show)
+
+
 def _version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
