@@ -24,9 +24,10 @@ NONE = "—"
 def sections(text):
     """(theirs, ours, cells by name) of every section."""
     parts = HEADING.split(text)[1:]
+    bodies = [part.split("\n## ")[0] for part in parts[2::3]]
     return [
         (theirs, ours, dict(ROW.findall(body)), body)
-        for theirs, ours, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+        for theirs, ours, body in zip(parts[::3], parts[1::3], bodies, strict=True)
     ]
 
 
