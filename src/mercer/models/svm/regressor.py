@@ -57,8 +57,9 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         the columns, "linear": x'z, "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d
         columns; other names, functions and kernels of scikit-learn as in `KernelRidge`.
     C : float, default=1.0
-        The weight of the losses, > 0; `np.inf` lets no row lie outside the tube, and refuses rows
-        of which the kernel has no such function. All rows of positive weight then count alike.
+        The weight of the losses, > 0; `np.inf` lets no row lie outside the tube, and refuses
+        rows of which the kernel has no such function. All rows of positive weight then count
+        alike.
     epsilon : float, default=0.1
         The width of the tube without loss, >= 0.
     via : {"auto", "exact"}, default="auto"
