@@ -110,14 +110,14 @@ oldest_tests() {
     say "skipped: tests with the oldest dependencies (tools/oldest.txt could not be installed on Python 3.11 or 3.12)"
     return
   fi
-  MERCER_TEST_ALL=0 run .venv-oldest/bin/python -m pytest -n auto -m "not gpu and not browser"
+  MERCER_TEST_ALL=0 run .venv-oldest/bin/python -m pytest -n auto --dist worksteal -m "not gpu and not browser"
 }
 
 run_tests() {
   check
-  if [[ ${1-} != --all ]]; then run "$py" -m pytest -n auto "$@"; return; fi
+  if [[ ${1-} != --all ]]; then run "$py" -m pytest -n auto --dist worksteal "$@"; return; fi
   export MERCER_TEST_ALL=1
-  run "$py" -m pytest -n auto -m "not gpu" --cov=mercer --cov-report=term:skip-covered "${@:2}"
+  run "$py" -m pytest -n auto --dist worksteal -m "not gpu" --cov=mercer --cov-report=term:skip-covered "${@:2}"
   oldest_tests
   gpu_tests
 }

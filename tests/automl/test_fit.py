@@ -288,7 +288,7 @@ def test_training_rows_of_one_time_or_group_are_refused(role, what):
 
 
 @pytest.mark.parametrize("counts", [(120, 40, 40), (159, 1, 40)])
-@pytest.mark.parametrize("every", [1, 20])
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.long), 20])
 def test_two_times_and_few_weights_go_all_the_way(counts, every):
     values = plain(200, t=np.repeat([0, 1, 2], counts), w=(np.arange(200) % every == 0) * 1.0)
     model = fit_table(pa.table(values), "label", time_column="t", weight="w", time=ENOUGH)
@@ -310,12 +310,12 @@ def test_a_zero_that_the_search_does_not_see_does_not_stop_it(monkeypatch):
     ("metric", "cut", "sought"),
     [
         ("average_precision", 2.0, True),
-        ("auc", 2.0, True),
-        ("log_loss", 2.0, True),
-        ("average_precision", 1.3, True),  # some 14 %
+        pytest.param("auc", 2.0, True, marks=pytest.mark.long),
+        pytest.param("log_loss", 2.0, True, marks=pytest.mark.long),
+        pytest.param("average_precision", 1.3, True, marks=pytest.mark.long),  # some 14 %
         ("auc", 1.3, False),
-        ("accuracy", 2.0, False),
-        ("balanced_accuracy", 2.0, False),
+        pytest.param("accuracy", 2.0, False, marks=pytest.mark.long),
+        pytest.param("balanced_accuracy", 2.0, False, marks=pytest.mark.long),
         ("average_precision", 0.5, False),
     ],
 )
@@ -339,6 +339,7 @@ def test_a_metric_that_was_asked_for_leaves_a_rare_class_its_threshold(metric, c
     assert (model.predict(table, threshold=1.0)["prediction"].to_pandas() == "no").all()
 
 
+@pytest.mark.long
 def test_a_threshold_of_validation_rows_is_said_to_be_one(tmp_path, monkeypatch):
     monkeypatch.setattr("mercer.automl.select.MAX_BINARY_ROWS", 300)
     monkeypatch.setattr("mercer.automl.validate.Validation.ahead", lambda self, mine, theirs: 9.0)

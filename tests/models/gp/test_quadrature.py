@@ -76,7 +76,7 @@ def blocks(n=2 * BLOCK_ROWS + 88, q=1, seed=0):
 
 # on the operator
 @pytest.mark.parametrize("name", ["gaussian", "matern", "sum"])
-@pytest.mark.parametrize("scale", [None, 1.7])
+@pytest.mark.parametrize("scale", [None, pytest.param(1.7, marks=pytest.mark.long)])
 @pytest.mark.parametrize("memory", [1e9, 80_000.0], ids=["good", "poor"])
 def test_slopes_by_products_are_the_exact_ones(name, scale, memory):
     """The mean over seeds is within four standard errors, which are no larger than the slopes, or
