@@ -20,7 +20,17 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from mercer.inputs import Array
-from mercer.ops.lasso_loops import DEPENDENT, MOST, ROUNDING, TIMES, active_path, factor, units
+from mercer.ops.lasso_loops import (
+    DEPENDENT,
+    MOST,
+    NEAR,
+    ROUNDING,
+    TIMES,
+    active_path,
+    factor,
+    units,
+)
+from mercer.ops.threads import single_blas
 
 SMALL = 640  # features up to which there is less to gain than 10 s of compiling take
 ROUNDS = 10_000  # of steps at one penalty: reached by rounding that goes in circles alone
@@ -41,7 +51,8 @@ def lasso_path(
     ([[0.0, 0.0], [1.0, 0.0], [2.5, -0.5]], True)
     """
     if len(c) <= SMALL:
-        return stepped_path(G, c, yy, alphas, l1_ratio, np.zeros(len(c)))
+        with single_blas():  # steps of some 100 us: a second thread costs more than it does
+            return stepped_path(G, c, yy, alphas, l1_ratio, np.zeros(len(c)))
     return active_path(G, c, yy, alphas, l1_ratio, np.zeros(len(c)), ROUNDS, np.empty((0, 0)))
 
 
@@ -50,8 +61,9 @@ def lasso_minimum(G: Array, c: Array, l1: float, l2: float, start: Array) -> Arr
     p = len(c)
     if p <= SMALL:
         found = LassoSteps(G[:p, :p], c, start.copy())
-        found.begin(l2)
-        found.solve(l1, ROUNDS)
+        with single_blas():
+            found.begin(l2)
+            found.solve(l1, ROUNDS)
         return found.b
     alpha, known = np.array([l1 + l2]), factor(G, l2, start)
     B, _, _ = active_path(G, c, 1.0, alpha, l1 / alpha[0], start.copy(), ROUNDS, known)
@@ -213,7 +225,7 @@ class LassoSteps:
         worst = float(over.max(initial=-1.0))
         if worst <= 0:
             return False
-        ids, k = np.flatnonzero(over >= worst / 2)[:MOST], len(self.act)
+        ids, k = np.flatnonzero(over >= NEAR * worst)[:MOST], len(self.act)
         self.s[ids] = np.sign(self.q[ids])
         self.take(ids)
         seen[self.act[k:]] += 1

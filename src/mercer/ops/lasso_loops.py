@@ -11,7 +11,8 @@ from mercer.ops.jit import njit
 
 DEPENDENT = 1e-11  # what is left of a column, squared, less than which it depends on the others
 TIMES = 64  # that a feature may enter at one penalty: more is rounding that goes in circles
-MOST = 12  # features that enter at a time
+MOST = 48  # features that enter at a time
+NEAR = 0.125  # of the largest violation: what else enters with it
 MANY = 256  # features whose factor LAPACK makes faster than one row at a time
 SOUND = 1e-7  # what is left of a column, squared, for a factor that is not made with care
 ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of a slope, in units of its feature and the target
@@ -54,8 +55,14 @@ def _append(L, G, l2, act, k, j, z):  # type: ignore[no-untyped-def]
     for i in range(k):
         z[i] = G[j, act[i]]
     _forward(L, k, z)
-    left = G[j, j] + l2 - _dot(z, z, k)
-    if left <= DEPENDENT * (G[j, j] + l2):
+    return _extend(L, G[j, j] + l2, k, z)
+
+
+@njit
+def _extend(L, size, k, z):  # type: ignore[no-untyped-def]
+    """Give the factor the row z = L^-1 g of a feature; whether it is independent of the others."""
+    left = size - _dot(z, z, k)
+    if left <= DEPENDENT * size:
         return False
     for i in range(k):
         L[k, i] = z[i]
@@ -64,37 +71,61 @@ def _append(L, G, l2, act, k, j, z):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _remove(L, k, r, v):  # type: ignore[no-untyped-def]
-    """Take row r out of a factor of k rows, by rotations of what stands below it; `v` is room."""
-    for i in range(r + 1, k):
-        v[i - r - 1] = L[i, r]
+def _rows(L, G, act, k, new, m, Z):  # type: ignore[no-untyped-def]
+    """Z[r] = L^-1 g of m new features, of which each row of L is read once for all."""
+    for r in range(m):
+        for i in range(k):
+            Z[r, i] = G[new[r], act[i]]
+    for i in range(k):
+        for r in range(m):
+            Z[r, i] = (Z[r, i] - _dot(L[i], Z[r], i)) / L[i, i]
+
+
+@njit
+def _remove(L, k, r, cos, sin):  # type: ignore[no-untyped-def]
+    """Take row r out of a factor of k rows, by rotations of what stands below it, a row at a time;
+    `cos` and `sin` are room for them."""
+    for i in range(r + 1, k):  # row i of before is row i - 1 of now
+        u = L[i, r]
         for j in range(r):
             L[i - 1, j] = L[i, j]
-    for j in range(r, k - 1):
-        d, x = L[j + 1, j + 1], v[j - r]
-        e = np.sqrt(d * d + x * x)
-        cos, sin = d / e, x / e
-        for i in range(j + 1, k):  # row i of before is row i - 1 of now
-            y, u = L[i, j + 1], v[i - r - 1]
-            L[i - 1, j] = cos * y + sin * u
-            v[i - r - 1] = cos * u - sin * y
+        for j in range(r, i - 1):
+            y = L[i, j + 1]
+            L[i - 1, j] = cos[j] * y + sin[j] * u
+            u = cos[j] * u - sin[j] * y
+        e = np.sqrt(L[i, i] * L[i, i] + u * u)
+        cos[i - 1], sin[i - 1] = L[i, i] / e, u / e
+        L[i - 1, i - 1] = e
+
+
+@njit(fastmath=FAST)
+def _sub_rows(out, G, rows, t, k):  # type: ignore[no-untyped-def]
+    """out -= t[rows] G[rows], of k rows, four of which share a pass over `out`."""
+    p, i = len(out), 0
+    while i + 4 <= k:
+        w, x, y, z = G[rows[i]], G[rows[i + 1]], G[rows[i + 2]], G[rows[i + 3]]
+        a, b, c, d = t[rows[i]], t[rows[i + 1]], t[rows[i + 2]], t[rows[i + 3]]
+        for j in range(p):
+            out[j] -= a * w[j] + b * x[j] + c * y[j] + d * z[j]
+        i += 4
+    while i < k:
+        _sub(out, G[rows[i]], t[rows[i]], p)
+        i += 1
 
 
 @njit
 def _slopes(G, c, b, l2, act, k, q):  # type: ignore[no-untyped-def]
     """q = c - Gb - l2 b"""
-    for j in range(len(q)):
-        q[j] = c[j]
-    for i in range(k):
-        _sub(q, G[act[i]], b[act[i]], len(q))
+    q[:] = c
+    _sub_rows(q, G, act, b, k)
     for i in range(k):
         q[act[i]] -= l2 * b[act[i]]
 
 
 @njit
-def _leave(L, act, place, b, k, r, v):  # type: ignore[no-untyped-def]
+def _leave(L, act, place, b, k, r, cos, sin):  # type: ignore[no-untyped-def]
     """The feature at place r of the active ones goes; how many are left."""
-    _remove(L, k, r, v)
+    _remove(L, k, r, cos, sin)
     b[act[r]], place[act[r]] = 0.0, -1
     for i in range(r, k - 1):
         act[i] = act[i + 1]
@@ -133,12 +164,12 @@ def _settle(L, b, s, q, l1, act, place, k, d, right):  # type: ignore[no-untyped
             q[act[i]] -= t * right[i]
         if out < 0:
             return k
-        k = _leave(L, act, place, b, k, out, d)
+        k = _leave(L, act, place, b, k, out, d, right)
     return k
 
 
 @njit
-def _slide(G, L, b, s, act, place, k, j, sign, z):  # type: ignore[no-untyped-def]
+def _slide(G, L, b, s, act, place, k, j, sign, z, spare):  # type: ignore[no-untyped-def]
     """j depends on the active features: move along the direction that leaves Gb as it is until
     one of them comes to zero and leaves. How many are left, and whether there was such."""
     for i in range(k):
@@ -155,29 +186,45 @@ def _slide(G, L, b, s, act, place, k, j, sign, z):  # type: ignore[no-untyped-de
     for i in range(k):
         b[act[i]] -= far * sign * z[i]
     b[j] = far * sign
-    return _leave(L, act, place, b, k, at, z), True
+    return _leave(L, act, place, b, k, at, z, spare), True
 
 
 @njit
-def _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, z):  # type: ignore[no-untyped-def]
-    """Let the features of the largest slopes in; how many are active, and how many came, or -1
-    where others moved for one."""
-    worst, came = 0.0, 0
+def _violated(q, l1, tol, place, seen, new):  # type: ignore[no-untyped-def]
+    """How many features may enter, those near the largest violation; `new` are they."""
+    worst, m = 0.0, 0
     for j in range(len(q)):
         if place[j] < 0 and seen[j] < TIMES:
             worst = max(worst, abs(q[j]) - l1 - tol[j])
     if worst <= 0:
-        return k, 0
+        return 0
     for j in range(len(q)):
-        if place[j] >= 0 or seen[j] >= TIMES or abs(q[j]) - l1 - tol[j] < worst / 2:
-            continue
+        if place[j] < 0 and seen[j] < TIMES and abs(q[j]) - l1 - tol[j] >= NEAR * worst:
+            new[m] = j
+            m += 1
+            if m == MOST:
+                break
+    return m
+
+
+@njit
+def _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, new, Z, spare):  # type: ignore[no-untyped-def]
+    """Let the features of the largest slopes in; how many are active, and how many came, or -1
+    where others moved for one."""
+    known, came = k, 0
+    m = _violated(q, l1, tol, place, seen, new)
+    _rows(L, G, act, k, new, m, Z)
+    for r in range(m):
+        j, z = new[r], Z[r]
         sign = 1.0 if q[j] > 0 else -1.0
-        enters, slid = _append(L, G, l2, act, k, j, z), False
+        for i in range(known, k):  # those that came before it
+            z[i] = (G[j, act[i]] - _dot(L[i], z, i)) / L[i, i]
+        enters, slid = _extend(L, G[j, j] + l2, k, z), False
         if not enters and came:
             continue  # later, alone: the others must be settled
         seen[j] += 1
         if not enters:
-            k, slid = _slide(G, L, b, s, act, place, k, j, sign, z)
+            k, slid = _slide(G, L, b, s, act, place, k, j, sign, z, spare)
             if not slid:
                 continue
             enters = _append(L, G, l2, act, k, j, z)
@@ -188,8 +235,6 @@ def _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, z):  # type: ignore[
             b[j] = 0.0
         if slid:
             return k, -1
-        if came == MOST:
-            break
     return k, came
 
 
@@ -284,7 +329,7 @@ def _rounding(b, roots, top, least, tol):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds, roots, top):  # type: ignore[no-untyped-def]
+def _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, new, Z, rounds, roots, top):  # type: ignore[no-untyped-def]
     """One penalty, from where b is; how many features are active, and the rounds it took."""
     seen[:], again, tol = 0, 2, room[3]
     _slopes(G, c, b, l2, act, k, q)
@@ -292,7 +337,7 @@ def _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds, roots, t
         k = _settle(L, b, s, q, l1, act, place, k, room[0], room[1])
         _slopes(G, c, b, l2, act, k, q)
         _rounding(b, roots, top, 1e-13 * l1, tol)
-        k, came = _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, room[2])
+        k, came = _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, new, Z, room[2])
         if came < 0:
             _slopes(G, c, b, l2, act, k, q)
         elif came == 0:
@@ -326,13 +371,16 @@ def _active_path(G, c, yy, alphas, l1_ratio, b, rounds, known, roots, top):  # t
     p, m = len(c), len(alphas)
     out, gaps, took = np.zeros((m, p)), np.zeros(m), np.zeros(m, np.int64)
     L, s, q, room = np.zeros((p, p)), np.zeros(p), np.zeros(p), np.zeros((4, p))
+    new, Z = np.zeros(MOST, np.int64), np.zeros((MOST, p))
     act, place, seen = np.zeros(p, np.int64), np.zeros(p, np.int64), np.zeros(p, np.int64)
     k, last = 0, -1.0
     for a in range(m):
         l1, l2 = alphas[a] * l1_ratio, alphas[a] * (1 - l1_ratio)
         if l2 != last:  # another matrix: the factor is made anew
             k, last = _begin(G, L, l2, b, s, act, place, room[0], known[: (a == 0) * p]), l2
-        k, took[a] = _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds, roots, top)
+        k, took[a] = _solve(
+            G, c, l1, l2, b, s, q, L, act, place, k, seen, room, new, Z, rounds, roots, top
+        )
         for i in range(k):
             out[a, act[i]] = b[act[i]]
         _rounding(b, roots, top, 0.0, room[3])
