@@ -36,7 +36,11 @@ ROUGH, FAIR, FINE = (
     1e-5,
     1e-7,
 )  # what a step must bring, in the loss of a row: on few rows, where a step is dear, and on all
-SAME, ENDS = 0.2, 3  # logarithms within which two ends are one, and how many are followed
+SAME, GO_ON, ENDS = (
+    0.2,
+    2,
+    3,
+)  # logarithms within which two ends are one, how many of a form go on, and how many are followed
 TOLD = 0.15  # less of the loss of a row than noise alone has: the rows tell something
 FIRST_STEPS, LOOK_STEPS, AGAIN_STEPS, MAX_STEPS, REFINE_STEPS = (
     3,
@@ -140,7 +144,7 @@ def learn(
     def look(n: int) -> list[LocalOptimum]:
         p = problem(n)
         found = [p.climb(p.begun(s), ROUGH, FIRST_STEPS) for s in starts]
-        return [p.climb(c, ROUGH, LOOK_STEPS) for c in apart(found)]
+        return [p.climb(c, ROUGH, LOOK_STEPS) for c in apart(found, GO_ON)]
 
     found, noisy = look(rungs[0]), noise_alone(Y) - TOLD
     while len(rungs) > 1 and min(c.loss for c in found) > noisy:
