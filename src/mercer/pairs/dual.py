@@ -291,9 +291,9 @@ def _by_squares(
     return _spread(bandwidth, np.atleast_1d(factor / b * _total(A, t.sqdist(b))))
 
 
-def _total(A: Array, B: Array) -> float:
+def _total(A: Array, B: Any) -> float:
     """sum_ik A_ik B_ik, added up in float64; of plain vectors by BLAS."""
-    if A.ndim == 1 and A.dtype == B.dtype == np.float64:
+    if A.ndim == np.ndim(B) == 1 and A.dtype == B.dtype == np.float64:
         return float(A @ B)
     return float(np.sum(A * B, dtype=np.float64))
 
@@ -344,7 +344,8 @@ def pulled(value: Any, G: Array) -> list[tuple[Any, float]]:
     out: list[tuple[Any, float]] = []
     for slot, tangent in dual(value).d.items():
         if isinstance(slot, Quantity):
-            out += slot.pull(np.broadcast_to(G * tangent, G.shape))
+            A = G * tangent
+            out += slot.pull(A if A.shape == G.shape else np.broadcast_to(A, G.shape))
         else:
-            out.append((slot, _total(G, np.broadcast_to(tangent, G.shape))))
+            out.append((slot, _total(G, tangent)))
     return out

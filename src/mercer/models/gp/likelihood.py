@@ -114,12 +114,15 @@ class Reading:
     """The kernel matrix of rows, and what weights on its pairs are to the parameters."""
 
     def __init__(self, kernel: Kernel, rows: Table) -> None:
-        found = kernel.parameters()
+        values: list[float] = []
+
+        def slot(path: str, value: float) -> Dual:
+            values.append(value)
+            return Dual(value, {len(values) - 1: 1.0})
+
         self.kernel, self.rows = kernel, rows
-        self.values, self.index = (
-            np.array([*found.values()]),
-            {path: i for i, path in enumerate(found)},
-        )
+        self.dual: Kernel = substitute(kernel, slot)  # of dual numbers
+        self.values = np.array(values)
 
     def matrix(self) -> Array:
         """K, in an array that may be overwritten; of a symmetric one the upper triangle suffices."""
@@ -129,11 +132,6 @@ class Reading:
         """d tr(W K) / d parameter for a symmetric W = (U V' - q R) / 2; R is the upper triangle."""
         raise NotImplementedError
 
-    def dual(self) -> Kernel:
-        """The kernel of dual numbers."""
-        made: Kernel = substitute(self.kernel, lambda path, v: Dual(v, {self.index[path]: 1.0}))
-        return made
-
 
 class ByPairs(Reading):
     """Of few rows and a stationary formula, every pair once."""
@@ -141,7 +139,7 @@ class ByPairs(Reading):
     def __init__(self, kernel: Kernel, rows: Table, pairs: Packed) -> None:
         super().__init__(kernel, rows)
         pairs.forget()
-        self.pairs, self.read = pairs, self.dual().on(DualPairs(pairs))
+        self.pairs, self.read = pairs, self.dual.on(DualPairs(pairs))
 
     def matrix(self) -> Array:
         value = self.read.v if isinstance(self.read, Dual) else self.read
@@ -150,7 +148,7 @@ class ByPairs(Reading):
         return unpacked(value, self.pairs.n).T
 
     def pull(self, U: Array, V: Array, R: Array, q: int = 1) -> Array:
-        return contract(self.read, packed_weights(U, V, R, q, self.pairs), len(self.index))
+        return contract(self.read, packed_weights(U, V, R, q, self.pairs), len(self.values))
 
 
 class WholeTile(Reading):
@@ -159,14 +157,14 @@ class WholeTile(Reading):
     def __init__(self, kernel: Kernel, rows: Table) -> None:
         super().__init__(kernel, rows)
         side = Side(rows, centre_of(rows, rows))
-        self.shape, self.read = (len(rows),) * 2, self.dual().on(DualPairs(Tile(side, side, 0)))
+        self.shape, self.read = (len(rows),) * 2, self.dual.on(DualPairs(Tile(side, side, 0)))
 
     def matrix(self) -> Array:
         value = self.read.v if isinstance(self.read, Dual) else self.read
         return np.array(np.broadcast_to(value, self.shape), np.float64, order="C")
 
     def pull(self, U: Array, V: Array, R: Array, q: int = 1) -> Array:
-        return contract(self.read, upper_weights(U, V, R, q), len(self.index))
+        return contract(self.read, upper_weights(U, V, R, q), len(self.values))
 
 
 class PullByTiles(Reading):
