@@ -23,11 +23,11 @@ from mercer.models.gp.factor import (
     solve,
 )
 from mercer.ops import tiles
-from mercer.ops.threads import parallel_map
+from mercer.ops.threads import parallel_map, single_blas
 from mercer.pairs import Dual, DualPairs, Side, Sides, Tile, centre_of, contract
 from mercer.pairs.packed import Packed, packed, unpacked
 
-PAIRED = 1000  # rows up to which stationary formulas are read of every pair once
+PAIRED = 2000  # rows up to which stationary formulas are read of every pair once
 WHOLE = 400  # rows up to which others are one tile, read once
 LEAVES = Gaussian, Matern, RationalQuadratic, Cauchy, Laplace
 NODES = Sum, Product, Scale, Power, OnColumns
@@ -139,7 +139,9 @@ class ByPairs(Reading):
     def __init__(self, kernel: Kernel, rows: Table, pairs: Packed) -> None:
         super().__init__(kernel, rows)
         pairs.forget()
-        self.pairs, self.read = pairs, self.dual.on(DualPairs(pairs))
+        tiles.settle_allocator()
+        with single_blas():  # threads take longer to start than such passes
+            self.pairs, self.read = pairs, self.dual.on(DualPairs(pairs))
 
     def matrix(self) -> Array:
         value = self.read.v if isinstance(self.read, Dual) else self.read
@@ -148,7 +150,8 @@ class ByPairs(Reading):
         return unpacked(value, self.pairs.n).T
 
     def pull(self, U: Array, V: Array, R: Array, q: int = 1) -> Array:
-        return contract(self.read, packed_weights(U, V, R, q, self.pairs), len(self.values))
+        with single_blas():
+            return contract(self.read, packed_weights(U, V, R, q, self.pairs), len(self.values))
 
 
 class WholeTile(Reading):
