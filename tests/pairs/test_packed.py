@@ -83,7 +83,8 @@ def test_a_formula_of_ones_own_is_read_as_it_is():
         def on(self, p):
             return 1 / (1 + p.dot**2)
 
-    assert stationary(Gaussian()) and not stationary(Own())
+    assert stationary(Gaussian())
+    assert not stationary(Own())
 
 
 def test_the_sides_of_rows_are_not_kept_with_every_bandwidth():
@@ -93,5 +94,7 @@ def test_the_sides_of_rows_are_not_kept_with_every_bandwidth():
         pairs.sqdist((b, b, b))
         pairs.forget()
     side: Side = pairs._side
-    assert len(side._scaled) <= 1 and not pairs._kept
-    assert isinstance(pairs._tile(), Tile) and centre_of(side.rows, side.rows) is not None
+    assert len(side._scaled) <= 1
+    assert not pairs._kept
+    assert isinstance(pairs._tile(), Tile)
+    assert centre_of(side.rows, side.rows) is not None

@@ -33,7 +33,8 @@ def test_a_bent_valley_ends_where_scipys_does(high):
 def test_a_known_curvature_ends_at_once():
     A = np.array([[2.0, 1.9], [1.9, 2.0]])
     end = found(lambda z: (0.5 * z @ A @ z, A @ z), [1.0, -1.0], curvature=A)
-    assert end.tried <= 3 and np.abs(end.z).max() < 1e-9
+    assert end.tried <= 3
+    assert np.abs(end.z).max() < 1e-9
 
 
 def test_places_where_the_loss_is_no_number_are_left():
@@ -52,7 +53,8 @@ def test_curvature_stays_positive_where_the_function_bends_down():
 
 def test_flat_ground_is_no_error():
     end = found(lambda z: (1.0, np.zeros(2)), [1.0, 2.0])
-    assert end.tried == 1 and end.loss == 1.0
+    assert end.tried == 1
+    assert end.loss == 1.0
 
 
 def test_all_variables_on_their_bounds():
