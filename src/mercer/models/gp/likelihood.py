@@ -4,6 +4,7 @@ tile by tile."""
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from mercer.kernels import Cauchy, Gaussian, Kernel, Laplace, Matern, RationalQu
 from mercer.kernels.algebra import OnColumns, Power, Product, Scale, Sum
 from mercer.kernels.params import substitute
 from mercer.models.gp.factor import (
+    SMALL,
     best_scale,
     factor,
     few_threads,
@@ -140,8 +142,12 @@ class ByPairs(Reading):
         super().__init__(kernel, rows)
         pairs.forget()
         tiles.settle_allocator()
-        with single_blas():  # threads take longer to start than such passes
+        with self._one_thread():
             self.pairs, self.read = pairs, self.dual.on(DualPairs(pairs))
+
+    def _one_thread(self) -> AbstractContextManager[None]:
+        """Threads take longer to start than passes over pairs; of few rows nobody has more."""
+        return single_blas() if len(self.rows) > SMALL else nullcontext()
 
     def matrix(self) -> Array:
         value = self.read.v if isinstance(self.read, Dual) else self.read
@@ -150,7 +156,7 @@ class ByPairs(Reading):
         return unpacked(value, self.pairs.n).T
 
     def pull(self, U: Array, V: Array, R: Array, q: int = 1) -> Array:
-        with single_blas():
+        with self._one_thread():
             return contract(self.read, packed_weights(U, V, R, q, self.pairs), len(self.values))
 
 

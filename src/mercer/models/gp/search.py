@@ -154,12 +154,14 @@ def learn(
         rungs = rungs[1:]  # few rows tell where to begin, more of them which end is the better
         p = problem(rungs[0])
         found = [p.climb(p.begun(*c.begin), ROUGH, AGAIN_STEPS) for c in promising(found)]
-    best = min(found, key=lambda c: c.loss)
+    best = sorted(apart(found), key=lambda c: c.loss)
     for n in rungs:
-        p = problem(n)
-        best = best if best.rows == n else p.begun(*best.begin)
-        best = p.climb(best, FINE if n == rungs[-1] else ROUGH, MAX_STEPS)
-    return best.learnt()
+        p, tol = problem(n), FINE if n == rungs[-1] else ROUGH
+        lost = best[0].loss > noisy  # nearly noise: which of the ends leads on is not told yet
+        some = best[: GO_ON if lost else 1]
+        on = (c if c.rows == n else p.begun(*c.begin) for c in some)
+        best = sorted((p.climb(c, tol, MAX_STEPS) for c in on), key=lambda c: c.loss)
+    return best[0].learnt()
 
 
 def refined(
