@@ -29,7 +29,7 @@ from mercer.ops.threads import parallel_map, single_blas
 from mercer.pairs import Dual, DualPairs, Side, Sides, Tile, centre_of, contract
 from mercer.pairs.packed import Packed, packed, unpacked
 
-PAIRED = 2000  # rows up to which stationary formulas are read of every pair once
+PAIRED = 1200  # rows up to which stationary formulas are read of every pair once
 WHOLE = 400  # rows up to which others are one tile, read once
 LEAVES = Gaussian, Matern, RationalQuadratic, Cauchy, Laplace
 NODES = Sum, Product, Scale, Power, OnColumns
