@@ -34,7 +34,7 @@ ROWS_A_VARIABLE, ROWS_OF_A_FORM = (
 ROUGH, FAIR, FINE = (
     1e-4,
     1e-5,
-    1e-6,
+    3e-7,
 )  # what a step must bring, in the loss of a row: on few rows, where a step is dear, and on all
 SAME, GO_ON, ENDS = (
     0.2,
