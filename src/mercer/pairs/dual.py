@@ -170,7 +170,7 @@ class DualPairs:
     xp: Any = DualFunctions
 
     def __init__(self, base: Tile | Diagonal | Packed) -> None:
-        self.base = base
+        self.base: Any = base
         self._parts: dict[Any, Any] = {}
 
     def __getattr__(
@@ -271,8 +271,8 @@ def _spread(param: Any, per_col: Array) -> list[tuple[Any, float]]:
 
 def _column_squares(t: Tile | Packed, b: Any, A: Array) -> Array:
     """S_j = sum_ik A_ik ((x_ij - z_kj) / b_j)^2 for every column, by one matrix product."""
-    if isinstance(t, Packed):
-        return t.column_squares(b, A, _column_squares)
+    if hasattr(t, "column_squares"):  # pairs that are kept know them
+        return np.asarray(t.column_squares(b, A, _column_squares))
     A = A.astype(np.float64, copy=False)
     if not precise_enough(t.X.scaled(b)[1], t.Z.scaled(b)[1], np.dtype(np.float64), 1e-9):
         return _per_column(t, lambda D, j: np.sum(A * (D / b[j]) ** 2))

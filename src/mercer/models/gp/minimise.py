@@ -43,7 +43,7 @@ def minimise(f: Loss, at: Place, lower: Array, upper: Array, *, tol: float, step
     ...     return float(z @ z) / 2, z
     >>> z = np.array([3.0, 1.0])
     >>> found = minimise(f, Place(z, *f(z)), np.array([1.0, -5.0]), np.full(2, 5.0), tol=1e-9, steps=20)
-    >>> np.abs(found.z - [1.0, 0.0]).max() < 1e-4
+    >>> bool(np.abs(found.z - [1.0, 0.0]).max() < 1e-4)
     True
     """
     brought = np.inf

@@ -185,7 +185,9 @@ def refined(
     logs = np.log(
         [*(v if v > 0 else 1.0 for v in values), max(ratio, np.finfo(float).tiny), found.scale]
     )
-    known = found.curvature if np.shape(found.curvature) == (s.size,) * 2 else None
+    known = found.curvature
+    if known is not None and len(known) != s.size:
+        known = None
     p = Problem(rows, Y, noise, 1.0, measure)
     best = p.climb(p.begun(Start(s, s.first(logs)), known), FAIR, steps).learnt()
     return replace(best, steps=found.steps + best.steps)
