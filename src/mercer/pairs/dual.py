@@ -8,7 +8,7 @@ bandwidth a column is a matrix product.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
 from typing import Any, cast
@@ -19,6 +19,7 @@ from mercer.inputs import Array
 from mercer.ops.distances import precise_enough
 from mercer.ops.frozen import FrozenArray
 from mercer.ops.special import Numbers, bessel
+from mercer.pairs.packed import Packed
 from mercer.pairs.side import per_column
 from mercer.pairs.tile import Diagonal, Map, Tile
 
@@ -119,6 +120,16 @@ class DualFunctions:
     sinc = staticmethod(_lifted(Numbers.sinc, lambda x, y: Numbers.ratio(np.cos(x) - y, x)))
 
     @staticmethod
+    def decay(coefficients: Sequence[float], t: Any) -> Any:
+        """p(t) exp(-t) for a polynomial p, and its slope (p' - p)(t) exp(-t)."""
+        c = [*coefficients, 0.0]
+        slope = [(i + 1) * c[i + 1] - c[i] for i in range(len(coefficients))]
+        e = np.exp(-plain(t))
+        return _lifted(
+            lambda x: _polynomial(coefficients, x) * e, lambda x, y: _polynomial(slope, x) * e
+        )(t)
+
+    @staticmethod
     def power(r: Any, q: float) -> Any:
         return _lifted(
             lambda x: np.power(x, q), lambda x, y: q * Numbers.ratio(y, np.asarray(x, y.dtype))
@@ -137,6 +148,14 @@ class DualFunctions:
         )
 
 
+def _polynomial(coefficients: Sequence[float], x: Any) -> Any:
+    """sum_i c_i x^i"""
+    value: Any = coefficients[-1]
+    for c in coefficients[-2::-1]:
+        value = value * x + c if c else value * x
+    return value
+
+
 @dataclass(frozen=True, eq=False)
 class Quantity:
     """A pairwise quantity of a tile that depends on parameters: `pull` carries weights on its pairs
@@ -150,8 +169,8 @@ class DualPairs:
 
     xp: Any = DualFunctions
 
-    def __init__(self, base: Tile | Diagonal) -> None:
-        self.base = base
+    def __init__(self, base: Tile | Diagonal | Packed) -> None:
+        self.base: Any = base
         self._parts: dict[Any, Any] = {}
 
     def __getattr__(
@@ -250,8 +269,10 @@ def _spread(param: Any, per_col: Array) -> list[tuple[Any, float]]:
     )
 
 
-def _column_squares(t: Tile, b: Any, A: Array) -> Array:
+def _column_squares(t: Tile | Packed, b: Any, A: Array) -> Array:
     """S_j = sum_ik A_ik ((x_ij - z_kj) / b_j)^2 for every column, by one matrix product."""
+    if hasattr(t, "column_squares"):  # pairs that are kept know them
+        return np.asarray(t.column_squares(b, A, _column_squares))
     A = A.astype(np.float64, copy=False)
     if not precise_enough(t.X.scaled(b)[1], t.Z.scaled(b)[1], np.dtype(np.float64), 1e-9):
         return _per_column(t, lambda D, j: np.sum(A * (D / b[j]) ** 2))
@@ -261,15 +282,26 @@ def _column_squares(t: Tile, b: Any, A: Array) -> Array:
     return S
 
 
-def _by_squares(t: Tile, bandwidth: Any, A: Array, factor: float) -> list[tuple[Any, float]]:
+def _by_squares(
+    t: Tile | Packed, bandwidth: Any, A: Array, factor: float
+) -> list[tuple[Any, float]]:
     b = plain(bandwidth)
     if isinstance(b, tuple):
         return _spread(bandwidth, factor / np.asarray(b) * _column_squares(t, b, A))
-    return _spread(bandwidth, np.atleast_1d(factor / b * np.sum(A * t.sqdist(b), dtype=np.float64)))
+    return _spread(bandwidth, np.atleast_1d(factor / b * _total(A, t.sqdist(b))))
 
 
-def _by_dist(t: Tile, bandwidth: Any, A: Array) -> list[tuple[Any, float]]:
-    r = t.dist(plain(bandwidth))
+def _total(A: Array, B: Any) -> float:
+    """sum_ik A_ik B_ik, added up in float64; of plain vectors by BLAS."""
+    if A.ndim == np.ndim(B) == 1 and A.dtype == B.dtype == np.float64:
+        return float(A @ B)
+    return float(np.sum(A * B, dtype=np.float64))
+
+
+def _by_dist(t: Tile | Packed, bandwidth: Any, A: Array) -> list[tuple[Any, float]]:
+    r, b = t.dist(plain(bandwidth)), plain(bandwidth)
+    if not isinstance(b, tuple):  # r^2 / r, and 0 at 0, where there is no slope
+        return _spread(bandwidth, np.atleast_1d(-1 / b * _total(A, r)))
     return _by_squares(t, bandwidth, Numbers.ratio(A, r), -1.0)
 
 
@@ -312,7 +344,8 @@ def pulled(value: Any, G: Array) -> list[tuple[Any, float]]:
     out: list[tuple[Any, float]] = []
     for slot, tangent in dual(value).d.items():
         if isinstance(slot, Quantity):
-            out += slot.pull(np.broadcast_to(G * tangent, G.shape))
+            A = G * tangent
+            out += slot.pull(A if A.shape == G.shape else np.broadcast_to(A, G.shape))
         else:
-            out.append((slot, float(np.sum(G * tangent, dtype=np.float64))))
+            out.append((slot, _total(G, tangent)))
     return out

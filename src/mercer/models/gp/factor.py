@@ -19,6 +19,7 @@ from mercer.ops.threads import single_blas
 
 SMALL = 500  # rows up to which one thread is the fastest
 LEAST_JITTER, MOST_JITTER = 1e-14, 1e-4  # that are tried, in shares of the largest diagonal entry
+TINY = float(np.finfo(float).tiny)
 INVERTED = 64  # rows up to which LAPACK inverts a triangle faster than products of its parts do
 LARGE = (
     "the kernel's values are too large for floating-point numbers; scale the columns of X first."
@@ -129,9 +130,8 @@ def best_scale(fit: float, size: int, ratio: Any, least: float) -> float:
     >>> best_scale(4.0, 2, ratio=0.1, least=0.0), best_scale(4.0, 2, ratio=0.1, least=0.5)
     (2.0, 5.0)
     """
-    return max(
-        fit / size, least / float(np.min(ratio)) if least else 0.0, float(np.finfo(float).tiny)
-    )
+    lowest = ratio if isinstance(ratio, float) else float(np.min(ratio))
+    return max(fit / size, least / lowest if least else 0.0, TINY)
 
 
 def few_threads(n: int) -> AbstractContextManager[None]:

@@ -4,14 +4,19 @@ tile by tile."""
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.linalg.blas import dspr2
 
 from mercer.inputs import Array, Table
-from mercer.kernels import Kernel
+from mercer.kernels import Cauchy, Gaussian, Kernel, Laplace, Matern, RationalQuadratic
+from mercer.kernels.algebra import OnColumns, Power, Product, Scale, Sum
 from mercer.kernels.params import substitute
 from mercer.models.gp.factor import (
+    SMALL,
     best_scale,
     factor,
     few_threads,
@@ -20,10 +25,14 @@ from mercer.models.gp.factor import (
     solve,
 )
 from mercer.ops import tiles
-from mercer.ops.threads import parallel_map
+from mercer.ops.threads import parallel_map, single_blas
 from mercer.pairs import Dual, DualPairs, Side, Sides, Tile, centre_of, contract
+from mercer.pairs.packed import Packed, packed, unpacked
 
-WHOLE = 400  # rows up to which kernel and slopes are one tile, read once
+PAIRED = 1200  # rows up to which stationary formulas are read of every pair once
+WHOLE = 400  # rows up to which others are one tile, read once
+LEAVES = Gaussian, Matern, RationalQuadratic, Cauchy, Laplace
+NODES = Sum, Product, Scale, Power, OnColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +76,7 @@ def _marginal_likelihood(
     slopes: bool,
 ) -> MarginalLikelihood:
     n, q = Y.shape
-    read = WholeTile(kernel, rows) if n <= WHOLE and not rows.items else PullByTiles(kernel, rows)
+    read = reading(kernel, rows)
     L = factor(read.matrix, noise, scale or 1.0, kernel, clear=True)
     coef = solve(L, Y)
     fit, det = float(np.vdot(Y, coef)), log_determinant(L)
@@ -80,7 +89,7 @@ def _marginal_likelihood(
 
 
 def _slopes(
-    read: WholeTile | PullByTiles,
+    read: Reading,
     L: Array,
     coef: Array,
     noise: float | Array,
@@ -91,7 +100,7 @@ def _slopes(
     n, q = coef.shape
     R = inverse(L).T  # the upper triangle, by rows
     along = noise * 0.5 * (np.square(coef).sum(1) - q * R.diagonal())  # (n,)
-    by_kernel = np.array([*read.kernel.parameters().values()]) * read.pull(coef, coef, R, q)
+    by_kernel = read.values * read.pull(coef, coef, R, q)
     free = (
         0.5 * (fit - n * q)
         # by the scale at this ratio: zero where it is the best, and not where the least noise holds it
@@ -103,37 +112,123 @@ def _slopes(
     return np.array([*((scale or 1.0) * by_kernel), by_noise, by_scale])
 
 
-class WholeTile:
-    """The kernel matrix of few rows and its slopes, from one reading of the formula."""
+class Reading:
+    """The kernel matrix of rows, and what weights on its pairs are to the parameters."""
 
     def __init__(self, kernel: Kernel, rows: Table) -> None:
-        side = Side(rows, centre_of(rows, rows))
-        self.kernel, self.index = kernel, {path: i for i, path in enumerate(kernel.parameters())}
-        k = substitute(kernel, lambda path, v: Dual(v, {self.index[path]: 1.0}))
-        self.shape, self.read = (len(rows),) * 2, k.on(DualPairs(Tile(side, side, 0)))
+        values: list[float] = []
+
+        def slot(path: str, value: float) -> Dual:
+            values.append(value)
+            return Dual(value, {len(values) - 1: 1.0})
+
+        self.kernel, self.rows = kernel, rows
+        self.dual: Kernel = substitute(kernel, slot)  # of dual numbers
+        self.values = np.array(values)
 
     def matrix(self) -> Array:
-        """K, to be overwritten."""
+        """K, in an array that may be overwritten; of a symmetric one the upper triangle suffices."""
+        raise NotImplementedError
+
+    def pull(self, U: Array, V: Array, R: Array, q: int = 1) -> Array:
+        """d tr(W K) / d parameter for a symmetric W = (U V' - q R) / 2; R is the upper triangle."""
+        raise NotImplementedError
+
+
+class ByPairs(Reading):
+    """Of few rows and a stationary formula, every pair once."""
+
+    def __init__(self, kernel: Kernel, rows: Table, pairs: Packed) -> None:
+        super().__init__(kernel, rows)
+        pairs.forget()
+        tiles.settle_allocator()
+        with self._one_thread():
+            self.pairs, self.read = pairs, self.dual.on(DualPairs(pairs))
+
+    def _one_thread(self) -> AbstractContextManager[None]:
+        """Threads take longer to start than passes over pairs; of few rows nobody has more."""
+        return single_blas() if len(self.rows) > SMALL else nullcontext()
+
+    def matrix(self) -> Array:
+        value = self.read.v if isinstance(self.read, Dual) else self.read
+        if np.ndim(value) == 0:
+            value = np.full(self.pairs.size, float(value))
+        return unpacked(value, self.pairs.n).T
+
+    def pull(self, U: Array, V: Array, R: Array, q: int = 1) -> Array:
+        with self._one_thread():
+            return contract(self.read, packed_weights(U, V, R, q, self.pairs), len(self.values))
+
+
+class WholeTile(Reading):
+    """Of few rows and any formula, which is read once."""
+
+    def __init__(self, kernel: Kernel, rows: Table) -> None:
+        super().__init__(kernel, rows)
+        side = Side(rows, centre_of(rows, rows))
+        self.shape, self.read = (len(rows),) * 2, self.dual.on(DualPairs(Tile(side, side, 0)))
+
+    def matrix(self) -> Array:
         value = self.read.v if isinstance(self.read, Dual) else self.read
         return np.array(np.broadcast_to(value, self.shape), np.float64, order="C")
 
     def pull(self, U: Array, V: Array, R: Array, q: int = 1) -> Array:
-        """d tr(W K) / d parameter, as `pull`."""
-        return contract(self.read, upper_weights(U, V, R, q), len(self.index))
+        return contract(self.read, upper_weights(U, V, R, q), len(self.values))
 
 
-@dataclass(frozen=True, eq=False)
-class PullByTiles:
-    """The same of many rows: the formula is read twice, tile by tile."""
-
-    kernel: Kernel
-    rows: Table
+class PullByTiles(Reading):
+    """Of many rows: the formula is read twice, tile by tile."""
 
     def matrix(self) -> Array:
         return np.asarray(self.kernel(self.rows))
 
     def pull(self, U: Array, V: Array, R: Array, q: int = 1) -> Array:
         return pull(self.kernel, self.rows, U, V, R, q)
+
+
+def reading(kernel: Kernel, rows: Table) -> Reading:
+    """The quickest of these rows."""
+    n, plain = len(rows), not (rows.items or rows.sparse) and rows.dtype == np.float64
+    if n <= PAIRED and plain and stationary(kernel):
+        return ByPairs(kernel, rows, rows.pairs if isinstance(rows, Rung) else Packed(rows))
+    return WholeTile(kernel, rows) if n <= WHOLE and not rows.items else PullByTiles(kernel, rows)
+
+
+def stationary(k: Kernel) -> bool:
+    """Whether the formula asks for nothing but Euclidean distances of rows.
+
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> stationary(0.5 * Gaussian() + Gaussian(2.0)), stationary(Gaussian() + Linear())
+    (True, False)
+    """
+    if type(k) in LEAVES:
+        return not isinstance(k, Laplace) or k.norm == 2
+    return type(k) in NODES and all(map(stationary, k.inner))
+
+
+class Rung(Table):
+    """Rows of which likelihoods are asked one after another."""
+
+    @cached_property
+    def pairs(self) -> Packed:
+        return Packed(self)
+
+    @classmethod
+    def of(cls, rows: Table) -> Rung:
+        made = cls._of(rows.data, rows.columns)
+        assert isinstance(made, Rung)
+        return made
+
+
+def packed_weights(U: Array, V: Array, R: Array, q: int, pairs: Packed) -> Array:
+    """`upper_weights` of every pair once."""
+    w = packed(R.T)
+    if q != 1:
+        w *= q
+    for u, v in zip(U.T, V.T, strict=True):
+        w = dspr2(pairs.n, -0.5, u, v, w, lower=1, overwrite_ap=1)
+    w[pairs.diagonal] *= 0.5
+    return np.negative(w, out=w)
 
 
 def upper_weights(U: Array, V: Array, R: Array, q: int) -> Array:

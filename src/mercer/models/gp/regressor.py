@@ -134,7 +134,7 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
 
     Notes
     -----
-    Hyper-parameters are searched by L-BFGS on their logarithms, from several starts on a few
+    Hyper-parameters are searched by BFGS on their logarithms, from several starts on a few
     hundred rows, then on more and more of them. The scale is found in closed form; over
     landmarks noise and scale are those of the best evidence of all rows, or of the search where
     something is said of them. One row, or equal y, tell neither: both are then |y|^2 / (n + 1).

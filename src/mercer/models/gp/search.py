@@ -1,22 +1,24 @@
-"""The search for hyper-parameters: L-BFGS on log-parameters, from several starts on few rows, then
-on more and more of them."""
+"""The search for hyper-parameters: quasi-Newton steps on log-parameters, from several starts on few
+rows, then on more and more of them, with what was learnt of the curvature."""
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
-from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.logs import logger
 from mercer.models.gp.factor import few_threads
-from mercer.models.gp.likelihood import MarginalLikelihood, marginal_likelihood
+from mercer.models.gp.likelihood import MarginalLikelihood, Rung, marginal_likelihood
+from mercer.models.gp.minimise import Place, minimise
 from mercer.models.gp.space import NOISE, SearchSpace
 from mercer.ops.philox import Stream, normals, permutation
 
@@ -32,17 +34,22 @@ ROWS_A_VARIABLE, ROWS_OF_A_FORM = (
 ROUGH, FAIR, FINE = (
     1e-4,
     1e-5,
-    1e-7,
+    3e-7,
 )  # what a step must bring, in the loss of a row: on few rows, where a step is dear, and on all
-SAME, ENDS = 0.2, 3  # logarithms within which two ends are one, and how many are followed
+SAME, GO_ON, ENDS = (
+    0.2,
+    2,
+    3,
+)  # logarithms within which two ends are one, how many of a form go on, and how many are followed
 TOLD = 0.15  # less of the loss of a row than noise alone has: the rows tell something
-SPREAD = 0.1, 10.0  # how much less or more than others a variable may be trusted to move
-LOOK_STEPS, AGAIN_STEPS, MAX_STEPS, REFINE_STEPS = (
-    8,
+FIRST_STEPS, LOOK_STEPS, AGAIN_STEPS, MAX_STEPS, REFINE_STEPS = (
+    3,
+    5,
     6,
     200,
     8,
-)  # steps from every start, from promising ends, from the best, and where a step is dear
+)  # from every start, on from those that are apart, from promising ends, from the best, and where a
+# step is dear
 Measure = Callable[
     ..., MarginalLikelihood
 ]  # of a kernel, rows, Y, noise and scale, None for the best with a noise of `least` or more
@@ -57,7 +64,7 @@ class FittedHyperparameters:
     scale: float
     log: float
     steps: int
-    reach: Array | None = None  # of the free variables, as in `LocalOptimum`
+    curvature: Array | None = None  # of the loss of a row by the free variables
     profiled: bool = False  # nothing was said of noise and scale, so other rows may move both
     at_bounds: tuple[str, ...] = ()  # the parameters that the search left on a bound
 
@@ -128,23 +135,16 @@ def learn(
     last = min(len(rows), most or len(rows))
     rungs = ladder(last, free * (ROWS_A_VARIABLE if forms == 1 else ROWS_OF_A_FORM))
 
-    def climb(s: Start, reach: Array, n: int, tol: float, steps: int) -> LocalOptimum:
+    @cache
+    def problem(n: int) -> Problem:
         at = order[:n] if n < len(rows) else slice(None)
         given = None if noise is None else noise[at]
-        return _climb(
-            s,
-            reach,
-            rows[at],
-            Y[at],
-            given,
-            share=n / len(rows),
-            tol=tol,
-            steps=steps,
-            measure=measure,
-        )
+        return Problem(Rung.of(rows[at]), Y[at], given, n / len(rows), measure)
 
     def look(n: int) -> list[LocalOptimum]:
-        return [climb(s, np.ones(s.space.size), n, ROUGH, LOOK_STEPS) for s in starts]
+        p = problem(n)
+        found = [p.climb(p.begun(s), ROUGH, FIRST_STEPS) for s in starts]
+        return [p.climb(c, ROUGH, LOOK_STEPS) for c in apart(found, GO_ON)]
 
     found, noisy = look(rungs[0]), noise_alone(Y) - TOLD
     while len(rungs) > 1 and min(c.loss for c in found) > noisy:
@@ -152,11 +152,16 @@ def learn(
         found = look(rungs[0])
     if len(rungs) > 1:
         rungs = rungs[1:]  # few rows tell where to begin, more of them which end is the better
-        found = [climb(c.end, c.reach, rungs[0], ROUGH, AGAIN_STEPS) for c in promising(found)]
-    best = min(found, key=lambda c: c.loss)
+        p = problem(rungs[0])
+        found = [p.climb(p.begun(*c.begin), ROUGH, AGAIN_STEPS) for c in promising(found)]
+    best = sorted(apart(found), key=lambda c: c.loss)
     for n in rungs:
-        best = climb(best.end, best.reach, n, FINE if n == rungs[-1] else ROUGH, MAX_STEPS)
-    return best.learnt()
+        p, tol = problem(n), FINE if n == rungs[-1] else ROUGH
+        lost = best[0].loss > noisy  # nearly noise: which of the ends leads on is not told yet
+        some = best[: GO_ON if lost else 1]
+        on = (c if c.rows == n else p.begun(*c.begin) for c in some)
+        best = sorted((p.climb(c, tol, MAX_STEPS) for c in on), key=lambda c: c.loss)
+    return best[0].learnt()
 
 
 def refined(
@@ -180,41 +185,86 @@ def refined(
     logs = np.log(
         [*(v if v > 0 else 1.0 for v in values), max(ratio, np.finfo(float).tiny), found.scale]
     )
-    reach = np.ones(s.size) if found.reach is None or len(found.reach) != s.size else found.reach
-    best = _climb(
-        Start(s, s.first(logs)),
-        reach,
-        rows,
-        Y,
-        noise,
-        share=1.0,
-        tol=FAIR,
-        steps=steps,
-        measure=measure,
-    ).learnt()
+    known = found.curvature
+    if known is not None and len(known) != s.size:
+        known = None
+    p = Problem(rows, Y, noise, 1.0, measure)
+    best = p.climb(p.begun(Start(s, s.first(logs)), known), FAIR, steps).learnt()
     return replace(best, steps=found.steps + best.steps)
 
 
 @dataclass(frozen=True, eq=False)
 class LocalOptimum:
-    """Where a climb ended, and how far its variables move about there (the root of the inverse
-    curvature's diagonal)."""
+    """Where a climb over so many rows ended."""
 
-    end: Start
-    reach: Array
-    loss: float
-    log: float
-    scale: float
-    steps: int
+    space: SearchSpace
+    at: Place
+    known: MarginalLikelihood
+    rows: int
+
+    @property
+    def loss(self) -> float:
+        """Of a row."""
+        return self.at.loss
+
+    @property
+    def begin(self) -> tuple[Start, Array | None]:
+        """For other rows: the place, and the curvature there."""
+        return Start(self.space, self.at.z), self.at.curvature
 
     def learnt(self) -> FittedHyperparameters:
-        s, full = self.end.space, self.end.space.full(self.end.z)
+        s, full, scale = self.space, self.space.full(self.at.z), self.known.scale
         noise = math.exp(full[-2])
-        noise = noise * self.scale if s.profiled else noise
-        met = _met(self.end)
+        noise = noise * scale if s.profiled else noise
+        log, steps, met = self.known.log, self.at.tried, _met(Start(s, self.at.z))
         return FittedHyperparameters(
-            s.at(full), noise, self.scale, self.log, self.steps, self.reach, s.profiled, met
+            s.at(full), noise, scale, log, steps, self.at.curvature, s.profiled, met
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """-log p(Y, parameters) / n of these rows, to be made small.
+
+    share : of all rows, and so of the priors
+    """
+
+    rows: Table
+    Y: Array
+    noise: Array | None
+    share: float
+    measure: Measure
+
+    def begun(self, start: Start, curvature: Array | None = None) -> LocalOptimum:
+        s, z = start.space, np.clip(start.z, start.space.lower, start.space.upper)
+        with few_threads(len(self.rows)):
+            loss, slope, e = self.loss(s, z)
+        return LocalOptimum(s, Place(z, loss, slope, curvature), e, len(self.rows))
+
+    def climb(self, c: LocalOptimum, tol: float, steps: int) -> LocalOptimum:
+        """On from there to a local minimum."""
+        s, seen = c.space, {c.at.z.tobytes(): c.known}
+
+        def loss(z: Array) -> tuple[float, Array]:
+            value, slope, seen[z.tobytes()] = self.loss(s, z)
+            return value, slope
+
+        with few_threads(len(self.rows)):
+            end = minimise(loss, c.at, s.lower, s.upper, tol=tol, steps=steps)
+        return LocalOptimum(s, end, seen[end.z.tobytes()], len(self.rows))
+
+    def loss(self, s: SearchSpace, z: Array) -> tuple[float, Array, MarginalLikelihood]:
+        full, per = s.full(z), 1 / self.Y.size
+        noise = math.exp(full[-2]) if self.noise is None else self.noise
+        scale, floor = (None, {"least": NOISE[0]}) if s.profiled else (math.exp(full[-1]), {})
+        e = self.measure(s.at(full), self.rows, self.Y, noise, scale, **floor)
+        if LOG.isEnabledFor(logging.INFO):
+            LOG.info("a try over %d rows: log likelihood %.8g", len(self.rows), e.log)
+        log, gradient = e.log, e.gradient
+        if s.priors:
+            prior, slope = s.prior(np.append(full[:-1], math.log(e.scale)))
+            log, gradient = log + self.share * prior, gradient + self.share * slope
+        return -per * log, -per * s.free(gradient), e
 
 
 def _met(end: Start) -> tuple[str, ...]:
@@ -233,17 +283,21 @@ def noise_alone(Y: Array) -> float:
 
 def promising(found: Sequence[LocalOptimum]) -> list[LocalOptimum]:
     """The best end of every form of kernel; of one form alone the best that are apart."""
-    most = ENDS if len({id(c.end.space) for c in found}) == 1 else 1
+    return apart(found, ENDS if len({id(c.space) for c in found}) == 1 else 1)
+
+
+def apart(found: Sequence[LocalOptimum], most: int | None = None) -> list[LocalOptimum]:
+    """The best of every form of kernel, so many at most, none near another."""
     kept: list[LocalOptimum] = []
     for c in sorted(found, key=lambda c: c.loss):
-        same = [k for k in kept if k.end.space is c.end.space]
-        if len(same) < most and not any(_near(c, k) for k in same):
+        same = [k for k in kept if k.space is c.space]
+        if (most is None or len(same) < most) and not any(_near(c, k) for k in same):
             kept.append(c)
     return kept
 
 
 def _near(a: LocalOptimum, b: LocalOptimum) -> bool:
-    return bool(np.abs(a.end.z - b.end.z).max(initial=0) < SAME)
+    return bool(np.abs(a.at.z - b.at.z).max(initial=0) < SAME)
 
 
 def ladder(n: int, least: int) -> list[int]:
@@ -263,51 +317,3 @@ def scattered(s: Start, count: int, stream: Stream) -> list[Start]:
     its bounds."""
     moved = s.z + normals(stream, 0, count, max(s.space.size, 1))[:, : s.space.size]
     return [Start(s.space, np.clip(z, s.space.lower, s.space.upper)) for z in moved]
-
-
-def _climb(
-    start: Start,
-    reach: Array,
-    rows: Table,
-    Y: Array,
-    noise: Array | None,
-    *,
-    share: float,
-    tol: float,
-    steps: int,
-    measure: Measure,
-) -> LocalOptimum:
-    """To a local minimum of -log p(Y, parameters) / n, by L-BFGS on z / reach: flat directions take
-    long steps at once."""
-    s, per, seen = start.space, 1 / Y.size, dict[bytes, MarginalLikelihood]()
-    floor = {"least": NOISE[0]} if s.profiled else {}
-
-    def loss(u: Array) -> tuple[float, Array]:
-        full = s.full(u * reach)
-        v = math.exp(full[-2]) if noise is None else noise
-        e = measure(s.at(full), rows, Y, v, None if s.profiled else math.exp(full[-1]), **floor)
-        seen[u.tobytes()] = e
-        LOG.info("try %d over %d rows: log likelihood %.8g", len(seen), len(rows), e.log)
-        prior, slope = s.prior(np.append(full[:-1], math.log(e.scale)))
-        return -per * (e.log + share * prior), -per * s.free(e.gradient + share * slope) * reach
-
-    options = {
-        "ftol": tol,
-        "gtol": 1e-2 * math.sqrt(tol),
-        "maxiter": steps,
-        "maxfun": 2 * steps,
-        "maxcor": 20,
-    }
-    bounds = list(zip(s.lower / reach, s.upper / reach, strict=True))
-    with few_threads(len(rows)):
-        r = minimize(
-            loss, start.z / reach, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-        )
-        if r.x.tobytes() not in seen:
-            loss(r.x)
-    e = seen[r.x.tobytes()]
-    spread = reach * np.sqrt(np.maximum(np.diag(r.hess_inv.todense()), 1e-12))
-    end = Start(s, np.clip(r.x * reach, s.lower, s.upper))
-    return LocalOptimum(
-        end, np.clip(spread / np.median(spread), *SPREAD), float(r.fun), e.log, e.scale, int(r.nfev)
-    )
