@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from mercer.models.gp.minimise import Place, learnt, minimise
+from mercer.models.gp.minimise import Iterate, learnt, minimise
 
 
 def found(f, z, low=-5.0, high=5.0, tol=1e-12, steps=500, curvature=None):
     z = np.array(z, float)
     low, high = np.broadcast_to(low, z.shape), np.broadcast_to(high, z.shape)
-    return minimise(f, Place(z, *f(z), curvature), low, high, tol=tol, steps=steps)
+    return minimise(f, Iterate(z, *f(z), curvature), low, high, tol=tol, steps=steps)
 
 
 def valley(z):
@@ -46,7 +46,7 @@ def test_places_where_the_loss_is_no_number_are_left():
 
 
 def test_curvature_stays_positive_where_the_function_bends_down():
-    at = Place(np.zeros(2), 0.0, np.ones(2), np.eye(2))
+    at = Iterate(np.zeros(2), 0.0, np.ones(2), np.eye(2))
     B = learnt(at, np.array([1.0, 0.0]), np.array([-3.0, 0.5]))
     assert np.linalg.eigvalsh(B).min() > 0
 

@@ -20,7 +20,7 @@ Loss = Callable[[Array], tuple[float, Array]]
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class Iterate:
     """Where a search is: the variables, the loss and its slope there, and the curvature as far as
     it is known."""
 
@@ -36,13 +36,15 @@ class Place:
         return np.flatnonzero(~held)
 
 
-def minimise(f: Loss, at: Place, lower: Array, upper: Array, *, tol: float, steps: int) -> Place:
+def minimise(
+    f: Loss, at: Iterate, lower: Array, upper: Array, *, tol: float, steps: int
+) -> Iterate:
     """Damped BFGS from a place, until what a step promises or brings is below tol.
 
     >>> def f(z):
     ...     return float(z @ z) / 2, z
     >>> z = np.array([3.0, 1.0])
-    >>> found = minimise(f, Place(z, *f(z)), np.array([1.0, -5.0]), np.full(2, 5.0), tol=1e-9, steps=20)
+    >>> found = minimise(f, Iterate(z, *f(z)), np.array([1.0, -5.0]), np.full(2, 5.0), tol=1e-9, steps=20)
     >>> bool(np.abs(found.z - [1.0, 0.0]).max() < 1e-4)
     True
     """
@@ -64,7 +66,7 @@ def minimise(f: Loss, at: Place, lower: Array, upper: Array, *, tol: float, step
     return at
 
 
-def searched(f: Loss, at: Place, move: Array, lower: Array, upper: Array) -> Place | None:
+def searched(f: Loss, at: Iterate, move: Array, lower: Array, upper: Array) -> Iterate | None:
     """The first of shorter and shorter steps that brings enough; None where none does."""
     t, tried = 1.0, at.tried
     while t > SHORTEST:
@@ -73,20 +75,20 @@ def searched(f: Loss, at: Place, move: Array, lower: Array, upper: Array) -> Pla
         loss, slope = f(z)
         tried, promise = tried + 1, float(at.slope @ s)
         if loss <= at.loss + ENOUGH * promise:
-            return Place(z, loss, slope, learnt(at, s, slope - at.slope), tried)
+            return Iterate(z, loss, slope, learnt(at, s, slope - at.slope), tried)
         bent = loss - at.loss - promise  # of the parabola through both values and the slope
         t *= min(0.5, max(0.1, -0.5 * promise / bent)) if np.isfinite(bent) and bent > 0 else 0.1
     return None
 
 
-def curvature_at(at: Place) -> Array:
+def curvature_at(at: Iterate) -> Array:
     """As known; before any step one that makes the first as long as 1."""
     if at.curvature is not None:
         return at.curvature
     return np.eye(len(at.z)) * max(float(np.linalg.norm(at.slope)), 1e-300)
 
 
-def learnt(at: Place, s: Array, y: Array) -> Array:
+def learnt(at: Iterate, s: Array, y: Array) -> Array:
     """The curvature after a step s that changed the slope by y; damped, so that it stays
     positive."""
     sy, B = float(s @ y), curvature_at(at)

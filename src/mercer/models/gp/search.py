@@ -18,7 +18,7 @@ from mercer.kernels import Kernel
 from mercer.logs import logger
 from mercer.models.gp.factor import few_threads
 from mercer.models.gp.likelihood import MarginalLikelihood, Rung, marginal_likelihood
-from mercer.models.gp.minimise import Place, minimise
+from mercer.models.gp.minimise import Iterate, minimise
 from mercer.models.gp.space import NOISE, SearchSpace
 from mercer.ops.philox import Stream, normals, permutation
 
@@ -136,10 +136,10 @@ def learn(
     rungs = ladder(last, free * (ROWS_A_VARIABLE if forms == 1 else ROWS_OF_A_FORM))
 
     @cache
-    def problem(n: int) -> Problem:
+    def problem(n: int) -> LikelihoodOfRows:
         at = order[:n] if n < len(rows) else slice(None)
         given = None if noise is None else noise[at]
-        return Problem(Rung.of(rows[at]), Y[at], given, n / len(rows), measure)
+        return LikelihoodOfRows(Rung.of(rows[at]), Y[at], given, n / len(rows), measure)
 
     def look(n: int) -> list[LocalOptimum]:
         p = problem(n)
@@ -188,7 +188,7 @@ def refined(
     known = found.curvature
     if known is not None and len(known) != s.size:
         known = None
-    p = Problem(rows, Y, noise, 1.0, measure)
+    p = LikelihoodOfRows(rows, Y, noise, 1.0, measure)
     best = p.climb(p.begun(Start(s, s.first(logs)), known), FAIR, steps).learnt()
     return replace(best, steps=found.steps + best.steps)
 
@@ -198,7 +198,7 @@ class LocalOptimum:
     """Where a climb over so many rows ended."""
 
     space: SearchSpace
-    at: Place
+    at: Iterate
     known: MarginalLikelihood
     rows: int
 
@@ -223,7 +223,7 @@ class LocalOptimum:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class LikelihoodOfRows:
     """-log p(Y, parameters) / n of these rows, to be made small.
 
     share : of all rows, and so of the priors
@@ -239,7 +239,7 @@ class Problem:
         s, z = start.space, np.clip(start.z, start.space.lower, start.space.upper)
         with few_threads(len(self.rows)):
             loss, slope, e = self.loss(s, z)
-        return LocalOptimum(s, Place(z, loss, slope, curvature), e, len(self.rows))
+        return LocalOptimum(s, Iterate(z, loss, slope, curvature), e, len(self.rows))
 
     def climb(self, c: LocalOptimum, tol: float, steps: int) -> LocalOptimum:
         """On from there to a local minimum."""
