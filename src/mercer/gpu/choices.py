@@ -46,6 +46,11 @@ def shape_of(parts: list[TilePart], precision: str, contraction: Contraction) ->
     return Shape(128, 64, 4, 3) if any(p.width == RESIDENT for p in parts) else Shape(64, 128, 4, 3)
 
 
+def software_share(parts: list[TilePart], contraction: Contraction) -> int:
+    """Exponentials in eight that are polynomials on the units of products (`assembly`)."""
+    return 0
+
+
 def part_of(g: Geometry, d: int, precision: str, near: bool) -> TilePart:
     """How a geometry of d columns is computed."""
     loops = g.unit != "matrix"
@@ -53,7 +58,7 @@ def part_of(g: Geometry, d: int, precision: str, near: bool) -> TilePart:
         return TilePart(g, d, d)
     mended = near and g.distances
     single, joined = (1 << max(4, (used - 1).bit_length()) for used in (d, 3 * d))
-    alone = g.distances and not g.products and not mended
+    alone = g.distances and not mended
     if precision == "tf32" and not mended:
         width = _blocks(single, d)
         return TilePart(g, d, width, 1, inside=alone and d + NORMS <= width <= RESIDENT)

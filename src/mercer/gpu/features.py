@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.gpu import files
+from mercer.gpu import assembly, files
 from mercer.gpu.backend import Tensor, torch
 from mercer.gpu.operands import LARGEST
-from mercer.gpu.tile import FAST
 from mercer.inputs import Array
 from mercer.stats import Moments
 
@@ -57,7 +56,7 @@ def text(fast: bool) -> str:
     """Of the tile; `fast`: cosines and sines of angles within half a turn by one instruction, to
     2^-20, which Triton's interpreter has not."""
     codes = ("cos", "sin") if fast else ()
-    functions = "".join(FAST.format(name=f"fast_{name}", code=name) for name in codes)
+    functions = "".join(map(assembly.function, codes))
     out = TEXT.replace("FUNCTIONS", functions)
     for name in ("cos", "sin"):
         out = out.replace(f"{name.upper()}(", f"fast_{name}(" if fast else f"tl.{name}(")

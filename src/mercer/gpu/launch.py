@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from mercer.gpu import files
 from mercer.gpu.backend import Tensor, torch
-from mercer.gpu.choices import has_kink, part_of, shape_of
+from mercer.gpu.choices import has_kink, part_of, shape_of, software_share
 from mercer.gpu.contract import ColumnSums, Contraction, MatrixProducts, Sums
 from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.operands import TileFrame, View, arrays
@@ -38,6 +38,7 @@ class DevicePairs:
     Z: Tensor
     positions: Positions  # of columns by name or number
     precision: str
+    software: int | None = None  # exponentials in eight that are polynomials; None: by the formula
 
     @property
     def device(self) -> str:
@@ -154,14 +155,19 @@ class DevicePairs:
         padded[:, : V.shape[1]] = V
         out = []
         for name in self.source.names:
-            one = self if len(self.source.names) == 1 else self.some(name)
+            one = self if len(self.source.names) == 1 else self._alone[name]
             found = one._launched(MatrixProducts(width, DIGITS[self.precision]), padded, {})
             out.append(found[: len(self.X), : W.shape[1]] * size)
         return torch.stack(out)
 
+    @cached_property
+    def _alone(self) -> dict[str, DevicePairs]:
+        """Each result by its name."""
+        return {name: self.some(name) for name in self.source.names}
+
     def some(self, *names: str) -> DevicePairs:
         """Of some of the results."""
-        return DevicePairs(self.source.some(*names), self.X, self.Z, self.positions, self.precision)
+        return replace(self, source=self.source.some(*names))
 
     def column_sums(self, W: Tensor, slope: str, x: Tensor, z: Tensor) -> Tensor:
         """sum_j f_ij W_jt s(x_ik, z_jk), (n, q, k) in float64, for columns x (n, k) and z (m, k) of
@@ -190,10 +196,24 @@ class DevicePairs:
         return V, size
 
     def program(self, contraction: Contraction) -> TileProgram:
-        """Its text."""
-        dtype = "float64" if self.precision == "float64" else "float32"
-        fast = self.device != "cpu" and dtype == "float32"
-        return program(self.source, self.layout, self.parts, contraction, dtype, fast=fast)
+        """Its text, made once: at few rows, writing it takes longer than running it."""
+        if contraction not in self._programs:
+            dtype = "float64" if self.precision == "float64" else "float32"
+            fast = self.device != "cpu" and dtype == "float32"
+            share = self._share(contraction) if self.software is None else self.software
+            self._programs[contraction] = program(
+                self.source, self.layout, self.parts, contraction, dtype, fast=fast, software=share
+            )
+        return self._programs[contraction]
+
+    def _share(self, contraction: Contraction) -> int:
+        """Bits of a number that is none would make a power that is one."""
+        known = all(math.isfinite(f.mean) for f in self.frames)
+        return software_share(self.parts, contraction) if known else 0
+
+    @cached_property
+    def _programs(self) -> dict[Contraction, TileProgram]:
+        return {}
 
     def _launched(
         self, contraction: Contraction, V: Tensor, more: dict[str, Tensor], third: int = 1

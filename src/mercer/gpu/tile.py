@@ -7,8 +7,10 @@ registers; sums of tiles are added in float64. Rows are padded to whole blocks, 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from mercer.gpu import assembly
 from mercer.gpu.contract import Contraction
 from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.formula import TileFormula
@@ -30,16 +32,11 @@ import triton.language as xp
 {functions}@triton.jit
 def product(OUT, V, THETA, {pointers}n, m, step, R: tl.constexpr, C: tl.constexpr):
 '''
-
-# one instruction a number: results below the least normal number are zero, as are such arguments
-FAST = """@triton.jit
-def {name}(x):
-    return tl.inline_asm_elementwise("{code}.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, True, 1)
-
-
-"""
 RATIOS = {"chisq": "(x - z) * (x - z)", "harmonic": "2.0 * x * z"}  # over x + z, of numbers >= 0
-FAST_NAMES = {"exp2": "ex2", "log2": "lg2", "sqrt": "sqrt"}
+FAST_NAMES = ("exp2", "log2", "sqrt")
+ROOT = re.compile(
+    r"xp\.sqrt\(xp\.maximum\((sq\d+), 0\.0\)\)"
+)  # rounding below zero is as good as above
 
 
 @dataclass(frozen=True)
@@ -54,6 +51,11 @@ class TilePart:
     joined: bool = False  # all three products of two pieces lie side by side in one array
     mended: bool = False  # near pairs by differences
     inside: bool = False  # norms are columns too, so that the product is half the squared distance
+
+    @property
+    def single(self) -> bool:
+        """Whether it has 11 bits a number."""
+        return self.pieces == 1 and not self.joined
 
     @property
     def names(self) -> list[str]:
@@ -81,9 +83,10 @@ def program(
     dtype: str,
     *,
     fast: bool = False,
+    software: int = 0,
 ) -> TileProgram:
     """The tile of a trace, contracted in some way; `fast`: functions of tiles by one instruction,
-    which Triton's interpreter has not."""
+    which Triton's interpreter has not, but for so many exponentials in eight, `software`."""
     formula = TileFormula.of(source, dict(layout.values))
     arrays = [f"{side}{j}{name}" for j, p in enumerate(parts) for name in p.names for side in "AB"]
     arrays += [f"P{i}" for i in range(len(layout.vectors))]
@@ -102,15 +105,20 @@ def program(
     text.lines([*text.column_vectors, *map(_fast if fast else str, [*layout.lines, *formula.body])])
     text.contract(formula.results, whole=bool(parts))
     pointers = "".join(f"{name}, " for name in [*contraction.arrays, *arrays])
-    functions = "".join(
-        FAST.format(name=f"fast_{name}", code=code) for name, code in FAST_NAMES.items() if fast
-    )
+    degree = 3 if all(p.single for p in parts) else 5
+    functions = _functions(software, degree) if fast else ""
     title = f"{type(contraction).__name__}, {dtype}"
     head = HEAD.format(title=title, pointers=pointers, functions=functions)
     return TileProgram(head + text.done(), (*contraction.arrays, *arrays), len(numbers))
 
 
+def _functions(software: int, degree: int) -> str:
+    made = (assembly.function(name) for name in ("log2", "sqrt", "root"))
+    return "".join([assembly.powers_of_two(software, degree), *made])
+
+
 def _fast(line: str) -> str:
+    line = ROOT.sub(r"fast_root(\1)", line)
     for name in FAST_NAMES:
         line = line.replace(f"xp.{name}(", f"fast_{name}(")
     return line
@@ -161,7 +169,8 @@ class _Text:
         else:
             self._by_columns(j, p.geometry, p.columns)
         if p.geometry.products:
-            self.lines([f"dot{j} = g{j} + (x{j}e[:, None] + z{j}e[None, :])"])
+            own = f"-0.5 * g{j}" if p.inside else f"g{j}"
+            self.lines([f"dot{j} = {own} + (x{j}e[:, None] + z{j}e[None, :])"])
 
     def _by_products(self, j: int, p: TilePart) -> None:
         """g = x'z of centred rows, and the distance that follows of it."""
