@@ -46,11 +46,6 @@ def shape_of(parts: list[TilePart], precision: str, contraction: Contraction) ->
     return Shape(128, 64, 4, 3) if any(p.width == RESIDENT for p in parts) else Shape(64, 128, 4, 3)
 
 
-def software_share(parts: list[TilePart], contraction: Contraction) -> int:
-    """Exponentials in eight that are polynomials on the units of products (`assembly`)."""
-    return 0
-
-
 def part_of(g: Geometry, d: int, precision: str, near: bool) -> TilePart:
     """How a geometry of d columns is computed."""
     loops = g.unit != "matrix"

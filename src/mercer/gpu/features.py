@@ -172,14 +172,14 @@ class FourierMoments:
             len(self.W), K=A.shape[1], R=ROWS, C=COLS, num_warps=4, num_stages=2, enable_fp_fusion=True,
         )  # fmt: skip
 
-    def _moments(self, T: Array, n: int, mass: float) -> Moments:
+    def _moments(self, T: Tensor, n: int, mass: float) -> Moments:
         """From sums of products, the last of them those of weights."""
         if not n:
             return Moments.zero(self.shift)
         p = len(self.shift)
-        S = np.ascontiguousarray(T[:p, :p])
+        S, s = (np.asarray(part.contiguous().cpu().numpy()) for part in (T[:p, :p], T[p, :p]))
         peak, eps = float(np.abs(S.diagonal()).max()), float(np.finfo(np.float32).eps)
-        return Moments(self.shift, mass, T[p, :p].copy(), S, n, peak, n, eps)
+        return Moments(self.shift, mass, s, S, n, peak, n, eps)
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 from mercer.gpu import files
 from mercer.gpu.backend import Tensor, torch
-from mercer.gpu.choices import has_kink, part_of, shape_of, software_share
+from mercer.gpu.choices import has_kink, part_of, shape_of
 from mercer.gpu.contract import ColumnSums, Contraction, MatrixProducts, Sums
 from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.operands import TileFrame, View, arrays
@@ -38,7 +38,6 @@ class DevicePairs:
     Z: Tensor
     positions: Positions  # of columns by name or number
     precision: str
-    software: int | None = None  # exponentials in eight that are polynomials; None: by the formula
 
     @property
     def device(self) -> str:
@@ -200,16 +199,10 @@ class DevicePairs:
         if contraction not in self._programs:
             dtype = "float64" if self.precision == "float64" else "float32"
             fast = self.device != "cpu" and dtype == "float32"
-            share = self._share(contraction) if self.software is None else self.software
             self._programs[contraction] = program(
-                self.source, self.layout, self.parts, contraction, dtype, fast=fast, software=share
+                self.source, self.layout, self.parts, contraction, dtype, fast=fast
             )
         return self._programs[contraction]
-
-    def _share(self, contraction: Contraction) -> int:
-        """Bits of a number that is none would make a power that is one."""
-        known = all(math.isfinite(f.mean) for f in self.frames)
-        return software_share(self.parts, contraction) if known else 0
 
     @cached_property
     def _programs(self) -> dict[Contraction, TileProgram]:

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
-
-import numpy as np
 
 from mercer.gpu import files
 from mercer.gpu.backend import Tensor, torch
@@ -87,10 +84,10 @@ class SquareSums:
             B=TILE, K=self.shape.rows, num_warps=self.shape.warps, num_stages=self.shape.stages,
         )  # fmt: skip
 
-    def whole(self) -> Any:
-        """All of it, an array."""
-        T = np.tril(self.total.sum(dim=0).cpu().numpy())
-        return T + np.tril(T, -1).T
+    def whole(self) -> Tensor:
+        """All of it, on the device."""
+        T = self.total.sum(dim=0).tril_()
+        return T + T.tril(-1).T
 
 
 def _triangle(side: int) -> Tensor:

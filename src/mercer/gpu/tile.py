@@ -53,11 +53,6 @@ class TilePart:
     inside: bool = False  # norms are columns too, so that the product is half the squared distance
 
     @property
-    def single(self) -> bool:
-        """Whether it has 11 bits a number."""
-        return self.pieces == 1 and not self.joined
-
-    @property
     def names(self) -> list[str]:
         """Its arrays, without their side."""
         pieces = [f"h{i}" for i in range(self.pieces)]
@@ -83,10 +78,9 @@ def program(
     dtype: str,
     *,
     fast: bool = False,
-    software: int = 0,
 ) -> TileProgram:
     """The tile of a trace, contracted in some way; `fast`: functions of tiles by one instruction,
-    which Triton's interpreter has not, but for so many exponentials in eight, `software`."""
+    which Triton's interpreter has not."""
     formula = TileFormula.of(source, dict(layout.values))
     arrays = [f"{side}{j}{name}" for j, p in enumerate(parts) for name in p.names for side in "AB"]
     arrays += [f"P{i}" for i in range(len(layout.vectors))]
@@ -105,16 +99,10 @@ def program(
     text.lines([*text.column_vectors, *map(_fast if fast else str, [*layout.lines, *formula.body])])
     text.contract(formula.results, whole=bool(parts))
     pointers = "".join(f"{name}, " for name in [*contraction.arrays, *arrays])
-    degree = 3 if all(p.single for p in parts) else 5
-    functions = _functions(software, degree) if fast else ""
+    functions = "".join(map(assembly.function, (*FAST_NAMES, "root"))) if fast else ""
     title = f"{type(contraction).__name__}, {dtype}"
     head = HEAD.format(title=title, pointers=pointers, functions=functions)
     return TileProgram(head + text.done(), (*contraction.arrays, *arrays), len(numbers))
-
-
-def _functions(software: int, degree: int) -> str:
-    made = (assembly.function(name) for name in ("log2", "sqrt", "root"))
-    return "".join([assembly.powers_of_two(software, degree), *made])
 
 
 def _fast(line: str) -> str:
