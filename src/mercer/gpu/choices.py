@@ -53,7 +53,7 @@ def part_of(g: Geometry, d: int, precision: str, near: bool) -> TilePart:
         return TilePart(g, d, d)
     mended = near and g.distances
     single, joined = (1 << max(4, (used - 1).bit_length()) for used in (d, 3 * d))
-    alone = g.distances and not g.products and not mended
+    alone = g.distances and not mended
     if precision == "tf32" and not mended:
         width = _blocks(single, d)
         return TilePart(g, d, width, 1, inside=alone and d + NORMS <= width <= RESIDENT)

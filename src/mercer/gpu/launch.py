@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -154,14 +154,19 @@ class DevicePairs:
         padded[:, : V.shape[1]] = V
         out = []
         for name in self.source.names:
-            one = self if len(self.source.names) == 1 else self.some(name)
+            one = self if len(self.source.names) == 1 else self._alone[name]
             found = one._launched(MatrixProducts(width, DIGITS[self.precision]), padded, {})
             out.append(found[: len(self.X), : W.shape[1]] * size)
         return torch.stack(out)
 
+    @cached_property
+    def _alone(self) -> dict[str, DevicePairs]:
+        """Each result by its name."""
+        return {name: self.some(name) for name in self.source.names}
+
     def some(self, *names: str) -> DevicePairs:
         """Of some of the results."""
-        return DevicePairs(self.source.some(*names), self.X, self.Z, self.positions, self.precision)
+        return replace(self, source=self.source.some(*names))
 
     def column_sums(self, W: Tensor, slope: str, x: Tensor, z: Tensor) -> Tensor:
         """sum_j f_ij W_jt s(x_ik, z_jk), (n, q, k) in float64, for columns x (n, k) and z (m, k) of
@@ -190,10 +195,18 @@ class DevicePairs:
         return V, size
 
     def program(self, contraction: Contraction) -> TileProgram:
-        """Its text."""
-        dtype = "float64" if self.precision == "float64" else "float32"
-        fast = self.device != "cpu" and dtype == "float32"
-        return program(self.source, self.layout, self.parts, contraction, dtype, fast=fast)
+        """Its text, made once: at few rows, writing it takes longer than running it."""
+        if contraction not in self._programs:
+            dtype = "float64" if self.precision == "float64" else "float32"
+            fast = self.device != "cpu" and dtype == "float32"
+            self._programs[contraction] = program(
+                self.source, self.layout, self.parts, contraction, dtype, fast=fast
+            )
+        return self._programs[contraction]
+
+    @cached_property
+    def _programs(self) -> dict[Contraction, TileProgram]:
+        return {}
 
     def _launched(
         self, contraction: Contraction, V: Tensor, more: dict[str, Tensor], third: int = 1

@@ -107,8 +107,11 @@ def arrays(
         if "n" in out:
             out["n"][rows] = (U * U).sum(dim=1).to(dtype)
         if "e" in out:  # x'z = (x - c)'(z - c) + c'(x - c) + c'z
-            other = U if side == "A" else Y / frame.unit
-            out["e"][rows] = (other @ (frame.centre / frame.unit)).to(dtype)
+            other = Y / frame.unit if side == "B" else U
+            found = other @ (frame.centre / frame.unit)
+            if part.inside:  # g is |x - z|^2 / 2, and units are larger by a root of two
+                found = 0.5 * found + 0.25 * (U * U).sum(dim=1)
+            out["e"][rows] = found.to(dtype)
     return out
 
 

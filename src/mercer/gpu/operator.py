@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.gpu import gradients, neighbours
 from mercer.gpu.backend import Tensor, torch
+from mercer.gpu.choices import has_kink
 from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.launch import DevicePairs
 from mercer.gpu.reference import block
@@ -32,7 +33,9 @@ class GPUOperator:
         The rows.
     Z : as X, of shape (m, d), default=None
         The columns; None is X.
-    precision : {"float32", "tf32", "float64"}, default="float32"
+    precision : {"float32", "tf32", "float64"}, default=None
+        None: "float32", but gradients by inputs in "float64" where the kernel has a kink at distance
+        zero, as near-copies add directions there that float32 does not know.
         "float32": products of pairs by two float16 pieces a number, K @ v to about 1e-6 of |K||v|.
         "tf32": by one, of 11 bits, to about 1e-3; kernels with a kink at distance zero take
         "float32" all the same. "float64": everything so, by a loop over columns.
@@ -48,14 +51,14 @@ class GPUOperator:
         X: Any,
         Z: Any = None,
         *,
-        precision: str = "float32",
+        precision: str | None = None,
         device: str | None = None,
     ) -> None:
-        if precision not in PRECISIONS:
+        if precision not in (None, *PRECISIONS):
             raise ValueError(
                 f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}."
             )
-        self.kernel, self.precision = kernel, precision
+        self.kernel, self.asked, self.precision = kernel, precision, precision or "float32"
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self.X = _tensor(X, self.device)
         self.Z = self.X if Z is None or Z is X else _tensor(Z, self.device)
@@ -138,9 +141,10 @@ class GPUOperator:
         (n, t, d), as a tensor; as `KernelOperator.input_gradients`.
 
         Where the kernel has a kink at distance zero, a pair at distance r adds a direction, which
-        float32 knows to 6e-8 |x - centre| / r: for near-copies take precision="float64".
+        float32 knows to 6e-8 |x - centre| / r; it is computed in float64 where no precision was
+        asked for.
         """
-        return gradients.input_gradients(self, self._weights(A), self._chosen(rows))
+        return gradients.input_gradients(self._of_slopes, self._weights(A), self._chosen(rows))
 
     def gradient_outer_product(
         self, A: Any, rows: Rows | None = None, diagonal: bool = False
@@ -148,7 +152,14 @@ class GPUOperator:
         """The mean over rows of J'J, where J (t, d) holds the gradients of all functions there,
         (d, d), or its diagonal, as a tensor in float64; some rows at a time."""
         chosen = self._chosen(rows)
-        return gradients.outer_product(self, self._weights(A), chosen, diagonal=diagonal)
+        weights = self._weights(A)
+        return gradients.outer_product(self._of_slopes, weights, chosen, diagonal=diagonal)
+
+    @cached_property
+    def _of_slopes(self) -> GPUOperator:
+        """The matrix in the precision that gradients by inputs need."""
+        kinked = self.asked is None and has_kink(TracedResults.of(self.source))
+        return self.as_precise("float64") if kinked else self
 
     def _weights(self, A: Any) -> Tensor:
         W = torch.as_tensor(A).to(self.device).double()

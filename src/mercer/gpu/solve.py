@@ -16,8 +16,9 @@ from mercer.linalg.cg import Solved
 from mercer.plans import quantity
 
 PIECE = 1 << 17  # rows of columns that are formed at a time
-PROPOSALS = 64  # pivots drawn at a time
+PROPOSALS, ROUNDS = 64, 8  # pivots drawn at a time, at least; or one part of all in so many
 MIN_RESIDUAL = 1e-6  # of k(x, x): less than this left of it is rounding
+OWN = 1e-4  # of what is left of a pivot: less than this beside others is a sum of them
 INNER_TOLERANCE = 1e-4  # of a round on float32 products
 MAX_ROUNDS = 6
 SHARE = 0.4  # of free memory that a preconditioner may take
@@ -71,11 +72,12 @@ class GPUSolver:
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
     """(F F' + diag(d))^-1 by Woodbury's formula, S = d^-1/2 F in float32 and the root of I + S'S in
-    float64."""
+    float64, with its inverse: products where triangular solves would wait for each other."""
 
     S: Tensor
     s: Tensor
     root: Tensor
+    inverse: Tensor
 
     @classmethod
     def of(cls, op: GPUOperator, d: Tensor, rank: int, seed: int) -> Preconditioner:
@@ -86,7 +88,9 @@ class Preconditioner:
         for at in range(0, len(F), 1 << 16):
             part = F[at : at + (1 << 16)].double()
             H += part.T @ part
-        return cls(F, s, torch.linalg.cholesky(H))
+        root = torch.linalg.cholesky(H)
+        one = torch.eye(len(root), dtype=root.dtype, device=root.device)
+        return cls(F, s, root, torch.linalg.solve_triangular(root, one, upper=False))
 
     @property
     def rank(self) -> int:
@@ -99,7 +103,7 @@ class Preconditioner:
 
     def solve(self, R: Tensor) -> Tensor:
         U = self.s[:, None] * R
-        inner = torch.cholesky_solve((self.S.T @ U.float()).double(), self.root)
+        inner = self.inverse.T @ (self.inverse @ (self.S.T @ U.float()).double())
         return self.s[:, None] * (U - (self.S @ inner.float()).double())
 
     @property
@@ -116,11 +120,11 @@ def pivoted_factor(op: GPUOperator, rank: int, seed: int) -> Tensor:
     F = torch.zeros((n, rank), dtype=torch.float32, device=op.device)
     left = op.diag().clone()
     floor, done = MIN_RESIDUAL * float(left.max()), 0
+    count = max(PROPOSALS, rank // ROUNDS)
     while done < rank and float(left.max()) > floor:
-        drawn = _drawn(left, min(PROPOSALS, rank - done), rng)
+        drawn = _drawn(left, min(count, rank - done), rng)
         G = _columns(op, drawn) - F[:, :done] @ F[drawn, :done].T
-        A = G[drawn].double()
-        keep, L = _factor(A, floor)
+        keep, L = _factor(G[drawn].double(), floor)
         if not len(keep):
             left[drawn] = 0.0
             continue
@@ -149,14 +153,24 @@ def _drawn(left: Tensor, count: int, rng: np.random.Generator) -> Tensor:
 
 def _factor(A: Tensor, floor: float) -> tuple[Tensor, Tensor]:
     """The pivots of a small block that are not sums of others, and their Cholesky factor."""
-    B, keep = A.cpu().numpy().copy(), []
-    for i in range(len(B)):
-        if B[i, i] > max(floor, 1e-4 * float(A[i, i])):
+    least = (OWN * A.diagonal()).clamp(min=floor)
+    L, failed = torch.linalg.cholesky_ex(A)
+    if not int(failed) and bool((L.diagonal().square() > least).all()):
+        return torch.arange(len(A), device=A.device), L
+    keep = torch.tensor(_apart(A.cpu().numpy(), least.cpu().numpy()), device=A.device).long()
+    return keep, torch.linalg.cholesky(A[keep][:, keep])
+
+
+def _apart(A: Array, least: Array) -> list[int]:
+    """The rows of which more than `least` is left beside those before them."""
+    L, left, keep = np.zeros_like(A), A.diagonal().copy(), list[int]()
+    for i in range(len(A)):
+        if left[i] > least[i]:
+            k = len(keep)
+            L[:, k] = (A[:, i] - L[:, :k] @ L[i, :k]) / np.sqrt(left[i])
+            left -= L[:, k] ** 2
             keep.append(i)
-            column = B[:, i] / np.sqrt(B[i, i])
-            B -= np.outer(column, column)
-    index = torch.tensor(keep, dtype=torch.long, device=A.device)
-    return index, torch.linalg.cholesky(A[index][:, index])
+    return keep
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,10 @@ registers; sums of tiles are added in float64. Rows are padded to whole blocks, 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from mercer.gpu import assembly
 from mercer.gpu.contract import Contraction
 from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.formula import TileFormula
@@ -30,16 +32,11 @@ import triton.language as xp
 {functions}@triton.jit
 def product(OUT, V, THETA, {pointers}n, m, step, R: tl.constexpr, C: tl.constexpr):
 '''
-
-# one instruction a number: results below the least normal number are zero, as are such arguments
-FAST = """@triton.jit
-def {name}(x):
-    return tl.inline_asm_elementwise("{code}.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, True, 1)
-
-
-"""
 RATIOS = {"chisq": "(x - z) * (x - z)", "harmonic": "2.0 * x * z"}  # over x + z, of numbers >= 0
-FAST_NAMES = {"exp2": "ex2", "log2": "lg2", "sqrt": "sqrt"}
+FAST_NAMES = ("exp2", "log2", "sqrt")
+ROOT = re.compile(
+    r"xp\.sqrt\(xp\.maximum\((sq\d+), 0\.0\)\)"
+)  # rounding below zero is as good as above
 
 
 @dataclass(frozen=True)
@@ -102,15 +99,14 @@ def program(
     text.lines([*text.column_vectors, *map(_fast if fast else str, [*layout.lines, *formula.body])])
     text.contract(formula.results, whole=bool(parts))
     pointers = "".join(f"{name}, " for name in [*contraction.arrays, *arrays])
-    functions = "".join(
-        FAST.format(name=f"fast_{name}", code=code) for name, code in FAST_NAMES.items() if fast
-    )
+    functions = "".join(map(assembly.function, (*FAST_NAMES, "root"))) if fast else ""
     title = f"{type(contraction).__name__}, {dtype}"
     head = HEAD.format(title=title, pointers=pointers, functions=functions)
     return TileProgram(head + text.done(), (*contraction.arrays, *arrays), len(numbers))
 
 
 def _fast(line: str) -> str:
+    line = ROOT.sub(r"fast_root(\1)", line)
     for name in FAST_NAMES:
         line = line.replace(f"xp.{name}(", f"fast_{name}(")
     return line
@@ -161,7 +157,8 @@ class _Text:
         else:
             self._by_columns(j, p.geometry, p.columns)
         if p.geometry.products:
-            self.lines([f"dot{j} = g{j} + (x{j}e[:, None] + z{j}e[None, :])"])
+            own = f"-0.5 * g{j}" if p.inside else f"g{j}"
+            self.lines([f"dot{j} = {own} + (x{j}e[:, None] + z{j}e[None, :])"])
 
     def _by_products(self, j: int, p: TilePart) -> None:
         """g = x'z of centred rows, and the distance that follows of it."""
