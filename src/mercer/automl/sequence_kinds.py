@@ -65,7 +65,8 @@ def _about(site: int, alphabet: str, length: int, named: str) -> TextKind:
         f"words of {named} letters at places within {NEAR} of {site + 1} beside words of "
         f"{' and '.join(map(str, words))} letters in regions of {REGION}"
     )
-    return _kind(name, placed, regions)
+    counted = len(placed.patterns) * near / length + len(regions.patterns)  # words for a letter
+    return TextKind(name, (placed, regions), bytes_a_byte=BYTES_A_WORD * counted)
 
 
 def _width(block: object) -> int:
