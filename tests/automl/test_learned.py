@@ -1,5 +1,6 @@
 """Feature machines in the contest."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import IdentityTarget
 from mercer.automl.tuning import TunedMachine
 from mercer.models.feature_machine.paths import MetricPath, PathSetting
+from mercer.ops.tiles import settle_allocator
 from tests.automl.arrays import forever, problem
 
 PATH = MetricPath(PathSetting("standard", 1, 1.0, 1.0, "diagonal", 1.0), (0.01, 0.01))
@@ -156,3 +158,17 @@ def test_groups_and_times_reach_the_search(monkeypatch):
 
 def test_few_rows_need_no_search():
     assert find_machines(problem(4), IdentityTarget(), forever(), 1.0, 1e9).tried == 0
+
+
+def test_a_metric_is_learnt_within_the_memory_of_the_fit():
+    memory = 3e7
+    p = problem(4_000)
+    settle_allocator()  # asks once for a block that it never touches
+    setting = SETTING.alone().in_cells(600)
+    setting.fit(p.rows.X[:300], p.rows.y[:300], None, 0, memory)  # loops are loaded or compiled
+    tracemalloc.start()
+    m = setting.fit(p.rows.X, p.rows.y, None, 0, memory)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert m.n_cells > 5
+    assert most < memory

@@ -1,6 +1,7 @@
 """Columns of sequences in a fit: told, raced, scored and named."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 
 from mercer import fit_table, load
 from mercer.automl.sequence_kinds import sequence_kinds
+from mercer.automl.sequence_places import telling_place
 from mercer.report import page
 from mercer.report.texts import spoken
 from tests.automl.test_text_scores import prepared, scores_of
@@ -69,6 +71,42 @@ def test_kinds_follow_the_column():
     assert names(["a text of words"] * 9) == []
     protein = ["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 40 + i)) for i in range(9)]
     assert names(protein) == ["words of 1 to 3 letters", "words of 5 letters, 2 of them any"]
+
+
+def sited(n, length=200, site=120, seed=0):
+    """A motif at a place among decoys elsewhere, and one class richer in T before that place."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    out = rng.choice(LETTERS, (n, length))
+    for row, has in zip(out, y, strict=True):
+        if has:
+            row[site : site + 3] = list("CAG")
+            row[site - 33 : site] = rng.choice(LETTERS, 33, p=[0.2, 0.15, 0.15, 0.5])
+    return pa.array(map("".join, out)), np.where(y, 1.0, -1.0)[:, None]
+
+
+@pytest.mark.parametrize("site", [33, 80, 120, 196])
+def test_the_place_that_tells_is_found(site):
+    cells, Y = sited(400, site=site)
+    found = telling_place(cells, Y, None, "dna", 200)
+    assert abs(found - (site + 1)) <= 4
+    rng = np.random.default_rng(1)
+    assert telling_place(cells, Y[rng.permutation(400)], None, "dna", 200) is None
+    assert telling_place(cells, Y, np.zeros(400), "dna", 200) is None
+    assert telling_place(cells, np.ones((400, 1)), None, "dna", 200) is None
+
+
+def test_regions_about_a_place_are_raced_and_named():
+    cells, Y = sited(600)
+    kinds = sequence_kinds(cells, 1, partial(telling_place, cells, Y, None))
+    assert sum("regions" in k.name for k in kinds) == 1
+    short = pa.array([c[:100] for c in cells.to_pylist()])
+    assert not any("regions" in k.name for k in sequence_kinds(short, 1, lambda *_: 50))
+    table = pa.table({"seq": cells, "y": np.where(Y[:, 0] > 0, "yes", "no")})
+    data, texts = prepared(table, time=600.0)
+    (found,) = texts.found
+    assert any("regions" in kind for kind, _ in found["tried"])
+    assert len(data.train.y) + len(data.held.y) == 600
 
 
 @pytest.mark.parametrize("length", [12, 45])

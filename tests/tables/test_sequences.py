@@ -144,3 +144,23 @@ def test_a_common_length_is_that_of_nearly_all():
     assert common_length(pa.array(["ACGT"] * 99 + ["AC"])) == 4
     assert common_length(pa.array(["ACGT"] * 9 + ["AC"])) == 0
     assert common_length(pa.array(["", ""])) == 0
+
+
+def test_words_in_regions_are_sums_of_words_at_places():
+    rng = np.random.default_rng(3)
+    cells = ["".join(rng.choice(list("ACGTN"), n)) for n in (0, 1, 20, 31, 40, 40)]
+    first, places, wide = 5, 23, 7
+    found = SequenceWords("dna", (2,), places=places, first=first, wide=wide)
+    assert found.n_features_out_ == 4 * 16
+    got = found.transform(cells).toarray()
+    want = np.zeros_like(got)
+    for row, cell in enumerate(cells):
+        for at in range(first, min(first + places, len(cell) - 1)):
+            word = cell[at : at + 2]
+            if "N" not in word:
+                code = 4 * "ACGT".index(word[0]) + "ACGT".index(word[1])
+                want[row, (at - first) // wide * 16 + code] += 1
+    sizes = np.linalg.norm(want, axis=1, keepdims=True)
+    np.testing.assert_allclose(got, want / np.where(sizes > 0, sizes, 1), atol=1e-6)
+    assert found.name(16 + 6) == "CG at 13 to 19"
+    assert found.name(3 * 16) == "AA at 27 to 28"

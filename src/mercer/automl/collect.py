@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from mercer.inputs import Array
 from mercer.ops.tiles import cuts
 from mercer.tables import Columns
 from mercer.tables.arrow import Batch, pa
+from mercer.tables.errors import many
 from mercer.tables.treatment import DroppedRows, Treatment, weights
 
 
@@ -28,14 +30,15 @@ class RowCollector:
         sample: DocumentSample | None = None,
     ) -> None:
         self.columns, self.most, self.dropped, self.unknown = columns, most, 0, 0
+        self.weightless = 0  # rows of weight 0, which are as if they were not there
         self.copied, self.sample = copied, sample
         self.gone = DroppedRows()  # why
         self.X = GrowingArray(len(columns.feature_names_), most)
         self.rest: dict[str, GrowingArray] = {}
 
     def add(self, batch: Batch, number: Array, known: bool = False) -> None:
-        """Treat a batch; rows without a target are dropped and counted, and so are `known` ones of
-        a class that training lacks."""
+        """Treat a batch; rows without a target or of weight 0 are dropped and counted, and so are
+        `known` ones of a class that training lacks."""
         if not batch.num_rows:
             return
         rows = self.columns.transform(batch)
@@ -44,8 +47,10 @@ class RowCollector:
         heavy = weights(batch, weight) if weight and weight in batch.schema.names else None
         self.gone.add(batch.column(self.columns.target), heavy)
         row_id, group = number[rows.index], rows.group
+        counts = np.ones(len(rows), bool) if rows.weight is None else rows.weight > 0
+        self.weightless += len(rows) - int(counts.sum())
         if self.sample is not None:
-            self.sample.add(batch, rows.index, row_id)
+            self.sample.add(batch, rows.index[counts], row_id[counts])
         if self.copied:
             group = document_hashes(batch.take(pa.array(rows.index)), self.copied, row_id)
         group = None if group is None else group.view(np.int64)
@@ -57,13 +62,12 @@ class RowCollector:
             "time": rows.time,
             "odd": rows.odd,
         }
-        some = (
-            np.flatnonzero(rows.y >= 0)
-            if known and rows.y is not None and self.columns.classes_
-            else slice(None)
-        )
+        some: Any = counts
+        if known and rows.y is not None and self.columns.classes_:
+            some = counts & (rows.y >= 0)
+        self.unknown += int(counts.sum()) - int(some.sum())
+        some = slice(None) if some.all() else some
         kept = rows.X[some]
-        self.unknown += len(rows) - len(kept)
         self.X.add(kept)
         for name, values in found.items():
             if values is not None:
@@ -119,7 +123,17 @@ def rows_left_out(
     for side in (train, held):
         side.gone.settle(side.dropped, numeric)
     named = (columns.target, columns.weight, numeric)
+    light = _weightless(train.weightless + held.weightless, columns.weight)
     if not by_file:
-        return (train.gone + held.gone).sentences(*named)
+        return (*(train.gone + held.gone).sentences(*named), *light)
     test = held.gone.sentences(*named, "rows of the test file")
-    return (*train.gone.sentences(*named), *test)
+    return (*train.gone.sentences(*named), *test, *light)
+
+
+def _weightless(n: int, weight: str | None) -> tuple[str, ...]:
+    """
+    >>> _weightless(2, "w")
+    ('2 rows have weight 0 by "w" and were left out.',)
+    """
+    have = "has" if n == 1 else "have"
+    return (f'{many(n, "row")} {have} weight 0 by "{weight}" and were left out.',) * (n > 0)

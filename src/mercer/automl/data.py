@@ -200,6 +200,7 @@ def _table_data(
     rows, test = grouped_by_document(rows, test) if train.copied else (rows, test)
     if len(rows) < MIN_TRAIN_ROWS or len(test) < MIN_HOLDOUT_ROWS:
         few = f"{many(len(rows), 'row')} to learn from and {len(test):,} held out"
+        few += " of some weight" * (train.weightless + held.weightless > 0)
         raise DataError(
             f"{few} are too few; give at least {MIN_TRAIN_ROWS} and {MIN_HOLDOUT_ROWS}{_in_all(share)}."
         )

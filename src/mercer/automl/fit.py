@@ -273,6 +273,7 @@ def _lowest(study: Study) -> float:
 def _timed(model: TableModel, source: Table, began: float) -> TableModel:
     """With what the finished model weighs and how fast it is."""
     batch = next(source.batches(1000))
+    budget.release_memory()  # before a file of the model is made, which is as large as the model
     result = replace(
         model.result,
         model_bytes=_bytes(model),
@@ -288,6 +289,7 @@ def _bytes(model: TableModel) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         model.save(path)
+        budget.release_memory()
         return path.stat().st_size
 
 

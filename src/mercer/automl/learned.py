@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -14,8 +15,8 @@ from mercer.automl.search import SearchProblem
 from mercer.inputs import Array
 from mercer.invariants import Each, Is, Whole
 from mercer.models.feature_machine.fit import class_scores, spread
-from mercer.models.feature_machine.machine import FeatureEnsemble, fit_members
-from mercer.models.feature_machine.paths import MetricPath
+from mercer.models.feature_machine.machine import PAIR_BYTES, FeatureEnsemble, fit_members
+from mercer.models.feature_machine.paths import GRADIENT_ROWS, MetricPath
 from mercer.models.feature_machine.search import (
     MIN_SEARCH,
     PROMOTED_ROWS,
@@ -39,6 +40,7 @@ MIN_METRIC_ROWS = 2_000
 FACTOR_SECONDS = 3e-12
 PAIR_SECONDS = 4e-8
 POWER = 2.2  # between a factor and conjugate gradients
+GRADIENT_BYTES = 24.0  # that slopes take for a row and one whose gradient is taken
 TIE_BREAK = 0.5  # of the log loss beside a ranking or the errors of classes
 
 
@@ -144,7 +146,7 @@ class LearnedSetting:
             seed=self.seed,
             most=most,
             memory=memory,
-            metric_rows=self.metric_rows,
+            metric_rows=min(self.metric_rows, metric_rows_held(memory)),
         )
         weights = tuple(v for _, v in self.members)
         return LearnedModel(FeatureEnsemble(fitted, weights, centre, scale), codes, int(X.shape[1]))
@@ -162,6 +164,19 @@ class LearnedSetting:
         best, _ = max(self.members, key=lambda member: member[1])
         what = "ridge regression of indicators" if n_classes else "ridge regression"
         return f"{what}, {best.rounds} rounds, penalty {best.penalties[-1]:.3g}"
+
+
+def metric_rows_held(memory: float) -> int:
+    """Rows whose metric is learnt in half of the memory: pairs of rows, and some arrays of them at
+    the rows whose gradients are taken.
+
+    >>> metric_rows_held(2e9), metric_rows_held(3e7)
+    (8183, 645)
+    """
+    few = math.sqrt(memory / 2 / (PAIR_BYTES + GRADIENT_BYTES))
+    slopes = GRADIENT_BYTES * GRADIENT_ROWS
+    many = (math.sqrt(slopes**2 + 2 * PAIR_BYTES * memory) - slopes) / (2 * PAIR_BYTES)
+    return max(MIN_SEARCH, int(few if few < GRADIENT_ROWS else many))
 
 
 def targets(

@@ -4,6 +4,7 @@ each row's by a model that was not fitted to its part of the rows."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from mercer.automl.budget import Clock
 from mercer.automl.rows import hashes, least_hashed
 from mercer.automl.sequence_kinds import sequence_kinds
+from mercer.automl.sequence_places import telling_place
 from mercer.automl.text_kinds import (
     LinearPath,
     TextKind,
@@ -160,7 +162,8 @@ def run_race(cells: Column, task: TextTask, may: TextBudget) -> TextRace:
         np.inf,
     )  # seconds of a kind by what it takes of memory: the least so far
     few, mine = _some(cells, task, min(BYTES_A_SECOND * may.seconds, RACED_BYTES))
-    kinds = sequence_kinds(cells, task.Y.shape[1] * may.n_columns)
+    telling = partial(telling_place, few, mine.Y, mine.weight)
+    kinds = sequence_kinds(cells, task.Y.shape[1] * may.n_columns, telling)
     for kind in kinds or text_kinds(n_bytes, len(cells), bits, may.two):
         if kind.bytes_a_byte * n_bytes > MEMORY_SHARE * may.memory and race.tried:
             race.skipped.append((kind.name, "memory"))

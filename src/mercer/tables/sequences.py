@@ -95,7 +95,11 @@ class SequenceWords:
     gaps : int
         Letters of a word that may be any: words of `lengths[0]` letters, with all choices of them.
     places : int
-        0, or how many places words have: a word at one is not that at another.
+        0, or at how many places words count: a word at one is not that at another.
+    first : int
+        The first of these places; words before it are not counted.
+    wide : int
+        Places that are one: a word anywhere in a region of so many.
     both : bool
         Whether words of the reverse complement count too.
 
@@ -111,12 +115,16 @@ class SequenceWords:
     gaps: int = 0
     places: int = 0
     both: bool = False
+    first: int = 0
+    wide: int = 1
 
     must = dict(
         alphabet=Text(*NAMED),
         lengths=Each(Whole(1, 64), least=1),
         gaps=Whole(0, 64),
         places=Whole(0, 1 << 20),
+        first=Whole(0, 1 << 20),
+        wide=Whole(1, 1 << 20),
     )
 
     def __post_init__(self) -> None:
@@ -140,12 +148,17 @@ class SequenceWords:
         g = self.lengths[0]
         return list(combinations(range(g), g - self.gaps))
 
+    @property
+    def _regions(self) -> int:
+        """Of places; 1 where words count anywhere."""
+        return -(-self.places // self.wide) or 1
+
     def _width(self, pattern: tuple[int, ...]) -> int:
-        return int(self.letters.size ** len(pattern)) * max(self.places, 1)
+        return int(self.letters.size ** len(pattern)) * self._regions
 
     @property
     def n_features_out_(self) -> int:
-        A, p = len(NAMED[self.alphabet]), max(self.places, 1)
+        A, p = len(NAMED[self.alphabet]), self._regions
         if self.gaps:
             g = self.lengths[0]
             return comb(g, self.gaps) * A ** (g - self.gaps) * p
@@ -191,10 +204,10 @@ class SequenceWords:
         at = np.flatnonzero(ok)
         rows, columns = owner[at], codes[at]
         if self.places:
-            place = at - s.offsets[rows]
-            inside = place < self.places
+            place = at - s.offsets[rows] - self.first
+            inside = (place >= 0) & (place < self.places)
             rows, columns = rows[inside], columns[inside]
-            columns = columns + place[inside] * s.size ** len(pattern)
+            columns = columns + place[inside] // self.wide * s.size ** len(pattern)
         return rows, columns
 
     def name(self, column: int) -> str:
@@ -210,7 +223,13 @@ class SequenceWords:
             code, letter = divmod(code, self.letters.size)
             word[p] = self.letters.letters[letter]
         shown = "".join(word).strip(".") if self.gaps else "".join(word)
-        return f"{shown} at {place + 1}" if self.places else shown
+        return f"{shown} at {self._place(place)}" if self.places else shown
+
+    def _place(self, region: int) -> str:
+        """Of a column, from 1 on."""
+        begin = self.first + region * self.wide
+        last = min(begin + self.wide, self.first + self.places)
+        return str(last) if self.wide == 1 else f"{begin + 1} to {last}"
 
 
 def _parts(items: list[str], most: int) -> Iterator[slice]:

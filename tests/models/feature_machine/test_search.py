@@ -1,5 +1,7 @@
 """The search for feature machines."""
 
+import time
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -109,3 +111,16 @@ def test_rows_of_the_second_look_do_not_depend_on_cores(threads: int) -> None:
             problem(), 100_000, 9.0, 1_200
         )
         assert s.promoted_rows(problem(), 100_000, 0.1, 1_200) > 7_000
+
+
+def test_a_search_keeps_to_its_memory() -> None:
+    memory = 6e7
+    p = replace(problem(4, 3_000), memory=memory, deadline=time.perf_counter() + 1e4)
+    with limit(1):
+        search(problem(4), most_rounds=1)  # loops are loaded or compiled
+        tracemalloc.start()
+        found = search(p, most_rounds=1)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert found.rows == s.screened_rows(memory)
+    assert most < memory

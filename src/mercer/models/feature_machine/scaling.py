@@ -14,7 +14,7 @@ from mercer.invariants import Floats, Ints, Text, Truths
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
-BLOCK_NUMBERS = 1 << 20  # that are scaled at a time
+BLOCK_NUMBERS = 1 << 17  # that are scaled at a time
 MIN_SCALE = 1e-300
 MAX_KNOTS = 1000  # values of a column between which normal scores are interpolated
 

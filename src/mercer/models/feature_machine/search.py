@@ -40,6 +40,8 @@ MAX_REPEATS = 6  # other cuts of the screened rows by which the best are judged,
 REPEATED_ROWS = 4_000  # and the rows of all of them
 HELPS = 0.999  # another machine must take the loss below this share of it
 BYTES_A_PAIR = 20.0  # of a path: distances, values, a factor
+# of two screened rows: the first distances of all kinds of inputs and norms, a path, its gradients
+SCREEN_BYTES = 34.0
 
 Loss = Callable[[Array, Array, Array | None], float]  # of scores (m, q), targets and weights
 
@@ -178,8 +180,8 @@ def cut_order(p: MetricProblem, rows: Array, turn: int, turns: int) -> Array:
 def search(p: MetricProblem, most_rounds: int = 3) -> FoundMachines:
     """The machines to be fitted, and their weights."""
     order = np.random.default_rng(p.seed).permutation(len(p.X))
-    kinds = kinds_of(p.X)
-    split = Split.of(p, cut_order(p, order[:SCREEN_ROWS], 0, 1), SCREEN_SHARE, kinds)
+    kinds, few = kinds_of(p.X), order[: screened_rows(p.memory)]
+    split = Split.of(p, cut_order(p, few, 0, 1), SCREEN_SHARE, kinds)
     width = next(iter(split.fitted.values())).U.shape[1]
     begun = time.perf_counter()
     trials = _tried(p, split, settings(kinds, width), most_rounds, share=0.35, halve=True)
@@ -188,8 +190,7 @@ def search(p: MetricProblem, most_rounds: int = 3) -> FoundMachines:
     if not trials:
         return without_search(len(order))
     best = best_of_families(trials)
-    rows = len(order[:SCREEN_ROWS])
-    held = split.held[kinds[0]]
+    rows, held = len(few), split.held[kinds[0]]
     larger = promoted_rows(p, len(order), spent / max(count, 1), len(split))
     if larger > 1.5 * rows:
         split = Split.of(p, cut_order(p, order[:larger], 0, 1), PROMOTED_SHARE, kinds)
@@ -199,7 +200,7 @@ def search(p: MetricProblem, most_rounds: int = 3) -> FoundMachines:
         if more:
             best, rows, held = best_of_families(more), larger, split.held[kinds[0]]
     elif p.left() > 0 and p.time is None:
-        best, held, extra = _repeated(p, order[:SCREEN_ROWS], kinds, best, held, most_rounds)
+        best, held, extra = _repeated(p, few, kinds, best, held, most_rounds)
         count += extra
     chosen, loss = ensemble(p, best, held)
     return FoundMachines(chosen, loss, count, rows)
@@ -210,6 +211,15 @@ def kinds_of(X: Array) -> tuple[str, ...]:
     some = X[:: max(1, len(X) // 5000)]
     two = all(len(np.unique(c[~np.isnan(c)])) <= 2 for c in some.T)
     return ("standard",) if two else ("standard", "rank")
+
+
+def screened_rows(memory: float) -> int:
+    """Rows of the first look: 2,000, or as many as half of the memory holds.
+
+    >>> screened_rows(4e9), screened_rows(6e7)
+    (2000, 939)
+    """
+    return min(SCREEN_ROWS, int((memory / 2 / SCREEN_BYTES) ** 0.5))
 
 
 def promoted_rows(p: MetricProblem, n: int, seconds: float, screened: int) -> int:
@@ -246,6 +256,7 @@ def _tried(
     side_by_side = max(1, int(p.memory / 2 / (BYTES_A_PAIR * len(split) ** 2)))
     with limit(min(n_threads(), side_by_side) if p.gpu is None else 1):
         walked = _walked(go, todo, most, halve=halve)
+    split.first.known.clear()  # no other path begins with them
     return [
         t
         for s, part in zip(todo, walked, strict=True)
