@@ -234,7 +234,11 @@ def _descend(
     kernel_rows.add_rows(K, given, b[given], G)
     problem, r, steps, up, down = replace(problem, ridge=ridge), 0, 0, np.empty(n), np.empty(n)
     root = np.sqrt(np.maximum(diagonal, 0.0))
-    go = smo.pairs if problem.bias else smo.singles
+    go, shape3 = smo.pairs if problem.bias else smo.singles, (n, *shape)
+    bounds = problem.lo, problem.hi, problem.e
+    if most and not len(given):  # nothing is known of duals that are all zero
+        r = 1
+        steps = go(K.reshape(shape3), G.reshape(shape), b, *bounds, slack, max(10 * n, STEPS))
     while True:
         if smo.snap(b, problem.lo, problem.hi, change):
             kernel_rows.add_rows(K, np.flatnonzero(change), change[change != 0], G)
@@ -254,16 +258,7 @@ def _descend(
         if result.converged or r >= most:
             return result
         slack, r = slack / 10 if result.violation <= slack else slack, r + 1
-        steps += go(
-            K.reshape(n, *shape),
-            G.reshape(shape),
-            b,
-            problem.lo,
-            problem.hi,
-            problem.e,
-            slack,
-            max(10 * n, STEPS),
-        )
+        steps += go(K.reshape(shape3), G.reshape(shape), b, *bounds, slack, max(10 * n, STEPS))
 
 
 # hard problems
