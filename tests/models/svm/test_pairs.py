@@ -9,6 +9,7 @@ from mercer.models.svm.multiclass import HingeSettings, OneVsOne
 from mercer.models.svm.solver import solve
 from mercer.operators import TileOperator
 from mercer.ops import smo
+from mercer.ops.threads import limit
 
 K = 5
 
@@ -94,3 +95,19 @@ def test_a_pair_that_does_not_end_goes_alone(monkeypatch):
     op = TileOperator(Gaussian(1.5), Table(X))
     pairs = OneVsOne(op, codes, np.full(len(X), 1e4), HingeSettings())
     assert all(r.solution.relative <= 1e-3 for r in pairs.solve())
+
+
+def test_large_pairs_side_by_side_are_those_alone(monkeypatch):
+    """The same bits whatever the number of threads, and of the same worth as one at a time."""
+    monkeypatch.setattr("mercer.models.svm.blocks.ONE_BLOCK", 64)
+    X, codes = hard("plain", 600)
+    op, c = TileOperator(Gaussian(1.5), Table(X)), np.full(600, 3.0)
+    found = {}
+    for threads, memory in ((1, 1e9), (2, 1e9), (2, 3e6)):
+        with limit(threads):
+            found[threads, memory] = OneVsOne(op, codes, c, HingeSettings(memory=memory)).solve()
+    for one, two, alone in zip(*found.values(), strict=True):
+        np.testing.assert_array_equal(one.solution.b, two.solution.b)
+        objective = alone.solution.objective
+        assert abs(one.solution.objective - objective) <= 2e-3 * abs(objective)
+        assert one.solution.relative <= 1e-3

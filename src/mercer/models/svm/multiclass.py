@@ -20,9 +20,10 @@ from mercer.models.svm.solver import gram_fits, kernel_rows_of, refined, solve, 
 from mercer.operators import TiledOperator
 from mercer.operators.products import Part
 from mercer.operators.tiled import exact
-from mercer.ops.threads import parallel_map
+from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.store import register
 
+SIDE_BY_SIDE = 2  # pairs of more than one block that are solved at a time, where there is room
 VECTORS = 16  # of all duals of all pairs, while pairs are judged at once
 
 
@@ -157,7 +158,23 @@ class OneVsOne:
         found = dict(zip(left, parallel_map(lambda k: self._pair(*jobs[k]), left), strict=True))
         settled = {k: self._settled(*pairs[k], rule) for k, rule in found.items()}
         done = done | settled
-        return [done[k] if k in done else self._pair(*jobs[k]) for k in range(len(pairs))]
+        large = [k for k in range(len(pairs)) if k not in done]
+        done = done | self._large(jobs, large)
+        return [done[k] for k in range(len(pairs))]
+
+    def _large(self, jobs: list[Any], large: list[int]) -> dict[int, BinaryRule]:
+        """The rules of pairs of more than one block: two side by side where half of what is left
+        of the memory is enough for each, whatever the number of threads."""
+        itemsize, kept = self.op.dtype.itemsize, sum(K.nbytes for K in self._kept())
+        half = (self.how.memory - kept) / SIDE_BY_SIDE
+        if half <= 0 or not gram_fits(self._largest, half, itemsize):
+            return {k: self._pair(*jobs[k]) for k in large}
+        with limit(min(SIDE_BY_SIDE, n_threads())):
+            found = parallel_map(lambda k: self._pair(*jobs[k], memory=half), large)
+        return dict(zip(large, found, strict=True))
+
+    def _kept(self) -> list[Array]:
+        return self.own if self.K is None else [self.K]
 
     def _at_once(self, small: list[int]) -> dict[int, BinaryRule]:
         """The rules of these pairs that end by first steps, with gaps that count rounding."""
@@ -193,15 +210,16 @@ class OneVsOne:
             np.repeat([1.0, -1.0], [len(self.of[a]), len(self.of[b])]), self.c[index]
         )
 
-    def _pair(self, a: int, b: int, start: Array | None) -> BinaryRule:
+    def _pair(self, a: int, b: int, start: Array | None, memory: float | None = None) -> BinaryRule:
         index, how = np.concatenate([self.of[a], self.of[b]]), self.how
+        memory = how.memory if memory is None else memory
         problem = self._problem(a, b, index)
         K = self._block(a, b) if self.own or self.K is not None else None
         if K is not None and len(index) <= blocks.ONE_BLOCK:
             return BinaryRule(index, solve_one_block(K, problem, how.tol, how.max_iter, start))
         columns = None if K is None else GramMatrix(K)
         own, limits = self.op.restrict(index), (how.tol, how.max_iter)
-        found = solve(own, problem, *limits, memory=how.memory, start=start, columns=columns)
+        found = solve(own, problem, *limits, memory=memory, start=start, columns=columns)
         return BinaryRule(index, found)
 
     def _block(self, a: int, b: int) -> Array:

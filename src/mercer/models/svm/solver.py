@@ -231,7 +231,8 @@ def _descend(
     b, G, change, slack = b.copy(), np.zeros(K.shape[1]), np.empty(n), tol * problem.unit
     G[:n] = -problem.t
     given = np.flatnonzero(b)
-    kernel_rows.add_rows(K, given, b[given], G)
+    if len(given):  # a loop that is not called is not compiled
+        kernel_rows.add_rows(K, given, b[given], G)
     problem, r, steps, up, down = replace(problem, ridge=ridge), 0, 0, np.empty(n), np.empty(n)
     root = np.sqrt(np.maximum(diagonal, 0.0))
     go, shape3 = smo.pairs if problem.bias else smo.singles, (n, *shape)
