@@ -5,6 +5,7 @@ import pytest
 
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear
+from mercer.models.svm.gram import GramMatrix
 from mercer.models.svm.multiclass import HingeSettings, OneVsOne
 from mercer.models.svm.solver import solve
 from mercer.operators import TileOperator
@@ -111,3 +112,35 @@ def test_large_pairs_side_by_side_are_those_alone(monkeypatch):
         objective = alone.solution.objective
         assert abs(one.solution.objective - objective) <= 2e-3 * abs(objective)
         assert one.solution.relative <= 1e-3
+
+
+@pytest.mark.parametrize("apart", [0.0, 4.0])
+def test_pairs_that_ask_for_few_rows_are_those_with_all_values(apart, monkeypatch):
+    """Where half of the memory holds no matrix of a pair, easy ones go side by side all the same,
+    and the others have all of it."""
+    monkeypatch.setattr("mercer.models.svm.blocks.ONE_BLOCK", 64)
+    X, codes = hard("plain", 900)
+    X = X + apart * np.eye(K, 3)[codes] * 4
+    op, c = TileOperator(Gaussian(2.0), Table(X)), np.full(900, 3.0)
+    memory = 1.3 * (GramMatrix.bytes(400, 8) + 8 * 256**2)
+    few, most = (
+        OneVsOne(op, codes, c, HingeSettings(memory=memory)).solve(),
+        OneVsOne(op, codes, c, HingeSettings()).solve(),
+    )
+    for one, alone in zip(few, most, strict=True):
+        objective = alone.solution.objective
+        assert abs(one.solution.objective - objective) <= 2e-3 * abs(objective)
+        assert one.solution.relative <= 1e-3
+
+
+def test_few_kernel_rows_are_computed_where_few_are_asked_for():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(3000) < 0.5, 1.0, -1.0)
+    X = rng.normal(size=(3000, 3)) + 3 * y[:, None]
+    op, problem = TileOperator(Gaussian(2.0), Table(X)), HingeSettings().problem(y, np.ones(3000))
+    easy = solve(op, problem, 1e-4)
+    whole = solve(op, problem, 1e-4, columns=GramMatrix.of(op))
+    assert easy.made < 1000 < whole.made
+    assert abs(easy.objective - whole.objective) <= easy.gap + whole.gap
+    mixed = solve(op, HingeSettings().problem(rng.permutation(y), np.ones(3000)), 1e-3)
+    assert mixed.made == 1500  # of one triangle

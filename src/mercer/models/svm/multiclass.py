@@ -16,7 +16,16 @@ from mercer.models.svm import blocks
 from mercer.models.svm.gram import GramMatrix, fill_mirrored, padded, panels, square
 from mercer.models.svm.pairs import PairProblems, pair_block, sample
 from mercer.models.svm.problem import DualProblem, DualSolution
-from mercer.models.svm.solver import gram_fits, kernel_rows_of, refined, solve, solve_one_block
+from mercer.models.svm.solver import (
+    ROUGH,
+    few_rows,
+    gram_fits,
+    initial_duals,
+    kernel_rows_of,
+    refined,
+    solve,
+    solve_one_block,
+)
 from mercer.operators import TiledOperator
 from mercer.operators.products import Part
 from mercer.operators.tiled import exact
@@ -166,12 +175,31 @@ class OneVsOne:
         """The rules of pairs of more than one block: two side by side where half of what is left
         of the memory is enough for each, whatever the number of threads."""
         itemsize, kept = self.op.dtype.itemsize, sum(K.nbytes for K in self._kept())
-        half = (self.how.memory - kept) / SIDE_BY_SIDE
-        if half <= 0 or not gram_fits(self._largest, half, itemsize):
+        half = max(self.how.memory - kept, 0.0) / SIDE_BY_SIDE
+        fits = gram_fits(self._largest, half, itemsize)
+        if not fits and kept:
             return {k: self._pair(*jobs[k]) for k in large}
+        go = self._pair if fits else self._easy_pair
         with limit(min(SIDE_BY_SIDE, n_threads())):
-            found = parallel_map(lambda k: self._pair(*jobs[k], memory=half), large)
-        return dict(zip(large, found, strict=True))
+            found = dict(zip(large, parallel_map(lambda k: go(*jobs[k], half), large), strict=True))
+        return {
+            k: m if isinstance(m, BinaryRule) else self._pair(*jobs[k][:2], m)
+            for k, m in found.items()
+        }
+
+    def _easy_pair(
+        self, a: int, b: int, start: Array | None, memory: float
+    ) -> BinaryRule | Array | None:
+        """The rule of a pair that asks for few kernel rows; of another one the duals to start from,
+        as it needs all of the memory."""
+        index, tol = np.concatenate([self.of[a], self.of[b]]), self.how.tol
+        own, problem = self.op.restrict(index), self._problem(a, b, index)
+        if start is None:
+            start = initial_duals(own, problem, max(tol, ROUGH), memory)
+        if start is None or not few_rows(start):
+            return start
+        limits = tol, self.how.max_iter
+        return BinaryRule(index, solve(own, problem, *limits, memory=memory, start=start))
 
     def _kept(self) -> list[Array]:
         return self.own if self.K is None else [self.K]
