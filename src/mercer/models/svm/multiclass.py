@@ -210,7 +210,7 @@ class OneVsOne:
         index = {k: np.concatenate([self.of[c] for c in self.pairs[k]]) for k in small}
         problems = [self._problem(*self.pairs[k], index[k]) for k in small]
         some = PairProblems(self.K, at, problems, self.how.tol)
-        found = some.judged(parallel_map(some.descend, range(len(small))))
+        found = some.solved()
         keep = [i for i, f in enumerate(found) if f.converged]
         if not keep:
             return {}

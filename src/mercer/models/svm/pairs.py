@@ -19,6 +19,7 @@ from mercer.models.svm.problem import (
     inside,
 )
 from mercer.ops import smo
+from mercer.ops.threads import parallel_map
 
 STEPS = 20_000  # at least, before a problem goes the way of a single one
 SAMPLED = 16  # rows of a class whose sums are taken again in float64
@@ -46,14 +47,29 @@ class PairProblems:
         ends, problems = ([v[k] for k in keep] for v in (self.ends, self.problems))
         return replace(self, ends=ends, problems=problems)
 
-    def descend(self, k: int) -> tuple[Array, Array, int]:
-        """Steps from zero until slopes differ by at most tol: the duals, K b - t, and how many."""
+    def solved(self) -> list[DualSolution]:
+        """Steps until slopes differ by tol, or by a tenth of it where that leaves a gap open."""
+        found = self.judged(parallel_map(lambda k: self.descend(k, self.tol), self._every()))
+        left = [k for k, f in enumerate(found) if not f.converged]
+        if not left:
+            return found
+        some = self.only(left)
+        sharper = parallel_map(lambda k: some.descend(k, self.tol / 10), some._every())
+        for k, f in zip(left, some.judged(sharper), strict=True):
+            found[k] = f
+        return found
+
+    def _every(self) -> range:
+        return range(len(self.problems))
+
+    def descend(self, k: int, slack: float) -> tuple[Array, Array, int]:
+        """Steps from zero until slopes differ by at most so much: the duals, K b - t, and how many."""
         p, K = self.problems[k], pair_block(self.K, *self.ends[k])
         n = len(p.t)
         b, G, shape = np.zeros(n), np.zeros(K.shape[1]), (-1, smo.LANE)
         G[:n] = -p.t
         lanes = K.reshape(n, *shape), G.reshape(shape)
-        steps = smo.pairs(*lanes, b, p.lo, p.hi, 0.0, self.tol, max(10 * n, STEPS))
+        steps = smo.pairs(*lanes, b, p.lo, p.hi, 0.0, slack, max(10 * n, STEPS))
         return b, G[:n], int(steps)
 
     def judged(self, found: Sequence[tuple[Array, Array, int]]) -> list[DualSolution]:
