@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from mercer.inputs import Table
 from mercer.kernels import Callable, Gaussian, Laplace, Linear, Polynomial
 from mercer.lifts import Nystrom
 from mercer.lifts.nystrom import MIN_RESIDUAL
@@ -250,3 +251,35 @@ def test_errors_of_weights_and_preimages():
         Nystrom("precomputed", 2, "kmeans").fit(np.eye(5))
     with pytest.raises(ValueError, match="rows of numbers"):
         Nystrom("precomputed").fit(np.eye(5)).inverse_transform(np.eye(5))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["plain", "near-copies", "line", "far", "huge", "one column"])
+def test_gaussian_features_from_products_are_those_of_tiles(kind, dtype):
+    """Rows far from the origin lose digits of their products, and go by tiles."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 1 if kind == "one column" else 4))
+    X = {
+        "near-copies": X[rng.integers(0, 20, 300)] + 1e-6 * X,
+        "line": np.outer(X[:, 0], [1.0, -2.0, 0.5, 3.0]),
+        "far": X + 1e6,
+        "huge": X * 1e150 if dtype == np.float64 else X * 1e18,
+    }.get(kind, X)
+    X, b = X.astype(dtype), 1.3e150 if kind == "huge" and dtype == np.float64 else 1.3
+    b = 1.3e18 if kind == "huge" and dtype == np.float32 else b
+    k = Gaussian(b)
+    phi = Nystrom(k, 30, random_state=0).fit(X)
+    values = phi._values(Table(X))(Table(X))
+    assert values.dtype == dtype
+    allowed = {np.float32: 4e-5, np.float64: 2e-9}[dtype]
+    np.testing.assert_allclose(
+        values, k(X.astype(float), phi.landmarks_.astype(float)), atol=allowed
+    )
+
+
+def test_fit_transform_is_fit_and_transform():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    w = np.arange(50.0)
+    once = Nystrom(n_landmarks=10, random_state=1).fit_transform(X, sample_weight=w)
+    phi = Nystrom(n_landmarks=10, random_state=1).fit(X, sample_weight=w)
+    np.testing.assert_array_equal(once, phi.transform(X))

@@ -11,12 +11,25 @@ def test_the_exponential_in_place():
     D = np.concatenate([[0.0, -1e-7, 1e-6], np.linspace(0, 170, 5000), [1e4, 1e30]]).astype(
         np.float32
     )[None]
-    expected, K = reference_half_exp(D), D.copy()
-    half_exp(K)
+    none, x, z = np.zeros_like(D), np.zeros(1, np.float32), D[0]
+    expected, K = reference_half_exp(none, x, z), none.copy()
+    half_exp(K, x, z)
     assert (
         np.abs(K - expected) <= 2e-7 * (1 + np.abs(D)) * expected + 2e-38
     ).all()  # rounding of D itself is relative to D
     assert K[0, 0] == 1
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1.0, 5.0])
+def test_the_exponential_of_products_and_norms(apart):
+    rng = np.random.default_rng(0)
+    X, Z = (apart * rng.normal(size=(n, 7)).astype(np.float32) for n in (300, 250))
+    P, x, z = X @ Z.T, np.square(X).sum(1), np.square(Z).sum(1)
+    K = P.copy()
+    half_exp(K, x, z)
+    np.testing.assert_allclose(K, reference_half_exp(P, x, z), atol=2e-7 * (1 + x.max() + z.max()))
+    half_exp(S := X @ X.T, x, x)
+    assert np.abs(S.diagonal() - 1).max() <= 2e-7 * (1 + x.max())
 
 
 @pytest.mark.parametrize("d", [1, 63, 64, 65, 200])

@@ -27,7 +27,7 @@ from mercer.ops.tiles import cuts
 # proposals of one round: a constant, so that the pivots do not depend on how many are wanted
 PROPOSALS = 128
 TASK_ROWS = 1024  # rows of one task
-POOL_ROWS, POOL_SHARE = 1024, 4  # the least rows that pivots are drawn from, and rows a pivot
+POOL_ROWS, POOL_SHARE = 512, 2  # the least rows that pivots are drawn from, and rows a pivot
 POOL = 1 << 40  # the child of a stream that pools are drawn by, beyond those of all rounds
 PILOT_ROWS = 1000  # rows that leverage scores are estimated from
 ZERO_PIVOT = (
@@ -90,7 +90,7 @@ def rpcholesky_factor(
     Blocks are drawn from the residual they start at, and each proposal is kept with the share of
     its residual that the ones before it left: the pivots have the law of one-at-a-time sampling, at
     the speed of matrix products. Rows of one weight are drawn from a pool of some of them, a
-    random one of at least four rows a pivot, which grows as pivots do: O(m^3) time, O(m^2)
+    random one of at least two rows a pivot, which grows as pivots do: O(m^3) time, O(m^2)
     memory, whatever n is; of other weights from all rows, O(n m^2) and O(n m). Chen, Epperly,
     Tropp and Webber, Randomly pivoted Cholesky (2025); Epperly, Tropp and Webber, Embrace
     rejection (2024).
@@ -118,7 +118,9 @@ def draw(state: Residual, weight: Array, most: int, stream: Stream) -> None:
     stale = 0
     while len(state.pivots) < most and (weight * state.diag).any() and stale < 8:
         before = len(state.pivots)
-        state.eliminate(*accepted(state, weight, stream.child(state.rounds)))
+        pivots, root = accepted(state, weight, stream.child(state.rounds))
+        state.rounds += 1
+        state.take(pivots, root)
         stale = 0 if len(state.pivots) > before else stale + 1
 
 
@@ -128,7 +130,7 @@ def pools(weight: Array, m: int, stream: Stream) -> Iterator[tuple[Array, int]]:
     Every pool is part of the next, and none depends on how many pivots are wanted.
 
     >>> [(len(rows), most) for rows, most in pools(np.ones(5000), 300, Stream(0))]
-    [(1024, 256), (2048, 512), (4096, 1024), (5000, 300)]
+    [(512, 256), (1024, 512), (2048, 1024), (4096, 2048), (5000, 300)]
     """
     some = np.flatnonzero(weight)
     if len(some) > POOL_ROWS and np.ptp(weight[some]) == 0:
@@ -205,33 +207,39 @@ class Residual:
         `least`; the root of their block."""
         H, L, kept = self.block(rows), np.zeros((len(rows), len(rows))), list[int]()
         H, least = (H + H.T) / 2, np.maximum(least, self.floor[rows])
-        left = H.diagonal().copy()
+        left, bounds = H.diagonal().copy(), least.tolist()
+        room = self.F.shape[1] - len(self.pivots)
         for i in range(len(rows)):
-            if left[i] > least[i]:
+            if left[i] > bounds[i]:
                 told = L[i:, : len(kept)] @ L[i, : len(kept)]
                 L[i:, len(kept)] = column = (H[i:, i] - told) / np.sqrt(left[i])
                 left[i:] -= np.square(column)
                 kept.append(i)
-        return rows[kept], L[kept, : len(kept)]
-
-    def _root(self, pivots: Array, root: Array) -> Array:
-        """LAPACK's factor of their block, which is the more precise; pivots near the floor may not
-        survive its rounding."""
-        H = self.block(pivots)
-        try:
-            return np.linalg.cholesky((H + H.T) / 2)
+                if len(kept) == room:
+                    break
+        try:  # LAPACK's factor is the more precise; pivots near the floor may not survive its rounding
+            root = np.linalg.cholesky(H[np.ix_(kept, kept)])
         except np.linalg.LinAlgError:
-            return root
+            root = L[kept, : len(kept)]
+        return rows[kept], root
+
+    def take(self, pivots: Array, root: Array) -> None:
+        """Pivots whose block of the residual has this root: out of the residual, or where they are
+        the last ones only into the factor of their block."""
+        now = slice(len(self.pivots), len(self.pivots) + len(pivots))
+        if now.stop < self.F.shape[1]:
+            self.eliminate(pivots, root)
+            return
+        self.F[self.pivots, now] = 0
+        self.F[pivots, now] = root
+        self.pivots += pivots.tolist()
 
     def eliminate(self, pivots: Array, root: Array) -> None:
         """Take the columns of these pivots, whose block of the residual has this root, out of
         it."""
-        self.rounds += 1
         done = len(self.pivots)
-        pivots = pivots[: self.F.shape[1] - done]
         if not len(pivots):
             return
-        root = self._root(pivots, root[: len(pivots), : len(pivots)])
         P = self.F[pivots, :done].copy()
 
         def piece(rows: slice) -> None:

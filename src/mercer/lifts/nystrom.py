@@ -28,6 +28,7 @@ from mercer.lifts.landmarks import (
 )
 from mercer.operators import KernelOperator, Operator
 from mercer.operators.stored import GivenOperator
+from mercer.ops.distances import TOLERANCE, precise_enough
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
@@ -131,7 +132,14 @@ class Nystrom(Lift):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose the landmarks, rows in proportion to their weights, and factor their matrix."""
+        return self._fit(self._rows(X, reset=True), sample_weight)
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Matrix:
+        """`fit`, and the features of the same rows, which are looked at once."""
         rows = self._rows(X, reset=True)
+        return self._fit(rows, sample_weight)._mapped(rows)
+
+    def _fit(self, rows: Table, sample_weight: Any) -> Self:
         weight = self._weight(rows, sample_weight)
         self.kernel_ = "precomputed" if self._pairwise else _resolved(kernel_of(self), rows, weight)
         with single_blas():  # the same bits whatever the number of threads
@@ -141,7 +149,9 @@ class Nystrom(Lift):
     def transform(self, X: Any) -> Matrix:
         """k(X, L) R^-1, (n, D); float32 stays float32."""
         check_is_fitted(self)
-        rows = self._rows(X, reset=False)
+        return self._mapped(self._rows(X, reset=False))
+
+    def _mapped(self, rows: Table) -> Matrix:
         values = self._values(rows)
         if rows.items:
             return values(rows) @ self.components_
@@ -274,9 +284,13 @@ class Nystrom(Lift):
         points = Table(_like(points.data, rows), rows.columns)
         centre = centre_of(points, points)
         z = Side(points, centre)
-        return lambda part: broadcast(
-            kernel.on(Tile(Side(part, centre), z)), (len(part), len(points)), rows.dtype
-        )
+
+        def plain(part: Table) -> Array:
+            K = kernel.on(Tile(Side(part, centre), z))
+            return broadcast(K, (len(part), len(points)), rows.dtype)
+
+        plainly = rows.sparse or type(kernel) is not Gaussian or np.ndim(kernel.bandwidth) > 0
+        return plain if plainly else _of_gaussian(kernel.bandwidth, points.data, plain)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -295,6 +309,29 @@ def _resolved(kernel: Any, rows: Table, weight: Array) -> Kernel:
         )
         return Gaussian(math.sqrt(spread / 2)) if spread > 1e-300 else Gaussian(math.sqrt(0.5))
     return positioned(resolve(kernel, rows), rows)
+
+
+def _of_gaussian(
+    bandwidth: float, points: Array, plain: Callable[[Table], Array]
+) -> Callable[[Table], Array]:
+    """exp(-|x - z|^2 / (2 bandwidth^2)) of pieces of rows, from their products with the points and
+    both norms: no copies of the rows. Where squared distances would lose digits, as far from the
+    origin, `plain`, which is what it is tested against."""
+    with np.errstate(all="ignore"):
+        scaled = points / points.dtype.type(bandwidth) / points.dtype.type(bandwidth)
+        z = np.einsum("ij,ij->i", points, scaled)
+
+    def values(part: Table) -> Array:
+        with np.errstate(all="ignore"):
+            x = np.einsum("ij,ij->i", part.data, part.data) / z.dtype.type(bandwidth) ** 2
+            if not precise_enough(x, z, z.dtype, TOLERANCE[z.dtype]):
+                return plain(part)
+            E = part.data @ scaled.T
+        E -= 0.5 * x[:, None]
+        E -= 0.5 * z
+        return np.asarray(np.exp(np.minimum(E, 0, out=E), out=E))
+
+    return values
 
 
 def _times_upper(C: Array, root: Array, out: Array) -> None:

@@ -24,8 +24,10 @@ from mercer.operators.tiles import (
 )
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
+from mercer.pairs import Side, Tile, centre_of
 
 MAX_FLOAT32_VALUE = 1e15  # of kernel values that float32 can hold with room for sums
+EXACT_BYTES = 1 << 19  # of the columns of a piece of exact values
 MAX_VALUE = {4: 1e30, 8: 1e100}  # of kernel values of rows of this precision
 
 
@@ -77,11 +79,35 @@ class TileOperator:
             else np.concatenate([self._diag, checked_diag(kernel, self.Z)])
         )
         self.dtype = in_range(dtype, largest)
-        self._tiles: Tiles = tiles_of(kernel, self.X, self.Z, self.dtype)
+
+    @cached_property
+    def centre(self) -> Array | None:
+        """What distances are measured about."""
+        return centre_of(self.X, self.Z)
+
+    @cached_property
+    def _tiles(self) -> Tiles:
+        return tiles_of(self.kernel, self.X, self.Z, self.dtype, self.centre)
 
     def side(self, rows: Rows, *, left: bool) -> Any:
         """Rows or columns of tiles, made ready."""
+        if self.symmetric and (made := getattr(self._tiles, "whole", None)) is not None:
+            return tuple(part[rows] for part in made)
         return self._tiles.side((self.X if left else self.Z)[rows], left=left)
+
+    def exact(self, rows: Array, cols: Array) -> Array:
+        """K[rows, cols] of few rows in float64, whatever the precision of the operator: columns go
+        by pieces that stay in a core's cache, and nothing is copied as a whole."""
+        X, Z = self.X, self.Z
+        left = Side(X[rows].astype(np.float64), self.centre)
+        out = np.empty((len(rows), len(cols)))
+        step = 256 if X.items or X.sparse else int(np.clip(EXACT_BYTES // (8 * X.width), 16, 4096))
+
+        def work(c: slice) -> None:
+            out[:, c] = self.kernel.on(Tile(left, Side(Z[cols[c]].astype(np.float64), self.centre)))
+
+        parallel_map(work, cuts(len(cols), step))
+        return _with_diagonal(self, out, rows, cols)
 
     def fill(self, left: Any, right: Any, out: Array) -> None:
         """out = K of these rows and columns."""
@@ -119,9 +145,11 @@ class TileOperator:
         return TileOperator(self.kernel, self.X[rows], self.dtype, _columns_of(self, rows, cols))
 
     def astype(self, dtype: DTypeLike) -> TileOperator:
-        return TileOperator(
+        found = TileOperator(
             self.kernel, self.X, dtype, None if self.symmetric else self.Z, diagonal=self._diag
         )
+        found.__dict__["centre"] = self.centre
+        return found
 
     @cached_property
     def wide(self) -> TileOperator:
@@ -139,7 +167,9 @@ class TileOperator:
 
         Where they share most of k(x, x).
         """
-        tiles = tiles_about(self.kernel, self.X, self.dtype) if self.symmetric else None
+        if not self.symmetric:
+            return self
+        tiles = tiles_about(self.kernel, self.X, self.dtype, self.centre, self._diag)
         return self if tiles is None else AboutOperator(tiles, self.X, self.dtype)
 
 
@@ -266,11 +296,13 @@ def block(op: TiledOperator, rows: Rows, cols: Rows, out: Array | None = None) -
     return _with_diagonal(op, out, i, j)
 
 
-def strip(op: TiledOperator, rows: Array, cols: Array) -> Array:
-    """K[rows, cols] of few rows, as one tile."""
-    out = np.empty((len(rows), len(cols)), op.dtype)
-    op.fill(op.side(rows, left=True), op.side(cols, left=False), out)
-    return _with_diagonal(op, out, rows, cols)
+def exact(op: TiledOperator, rows: Array, cols: Array) -> Array:
+    """K[rows, cols] of few rows in float64."""
+    if isinstance(op, TileOperator):
+        return op.exact(rows, cols)
+    out = np.empty((len(rows), len(cols)))
+    op.wide.fill(op.wide.side(rows, left=True), op.wide.side(cols, left=False), out)
+    return _with_diagonal(op.wide, out, rows, cols)
 
 
 def product(op: TiledOperator, V: ArrayLike) -> Array:

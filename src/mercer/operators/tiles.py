@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel, Laplace, Mapped
-from mercer.ops.distances import TOLERANCE, augmented, half_exp, lookup, packed, precise_enough
+from mercer.ops.distances import TOLERANCE, half_exp, lookup, packed, precise_enough
 from mercer.ops.frozen import FrozenArray
 from mercer.pairs import Side, Tile, centre_of
 from mercer.pairs.about import Spread, about
@@ -19,10 +19,12 @@ from mercer.pairs.side import per_column, square_norms
 
 NARROW = np.dtype(np.float32)
 SMALL_TILE = 1 << 16  # values for which no loop is compiled
+KEPT_SIDE = 1 << 25  # bytes of a side of all rows that is kept
+SOME_ROWS = 64  # by which most rows are told not to be bits, nor to share what is common to all
 TILE_ROWS, TILE_COLUMNS = 1024, 256  # BLAS is twice as fast on short rows as on long ones
 # rows and columns of a tile that is computed once: of few columns it stays in a core's cache, of
-# many (products then take all the time) it is as large as BLAS likes it
-PANEL_ROWS, WIDE_PANEL_ROWS, WIDE = 512, 2048, 192
+# many (products then take all the time) it is as large as BLAS likes it, a fourth of all rows at most
+PANEL_ROWS, WIDE_PANEL_ROWS, WIDE, PANELS = 512, 2048, 192, 4
 
 
 class Tiles(Protocol):
@@ -43,6 +45,8 @@ class PairTiles:
     """k(x, z) for any two sets of rows, about one centre, so that an entry is always the same
     number."""
 
+    one_sided = True  # a side is the same on the left and on the right
+
     def __init__(self, kernel: Kernel, centre: Array | None) -> None:
         self.kernel, self.centre = kernel, centre
 
@@ -54,31 +58,37 @@ class PairTiles:
 
 
 class GaussianTiles:
-    """The same for a Gaussian in float32: one matrix product of augmented rows, and one exponential
-    in place."""
+    """The same for a Gaussian in float32: one matrix product of rows over the bandwidth, and one
+    pass that adds their squared norms and takes the exponential, in place."""
 
     dtype = NARROW
+    one_sided = True
 
     def __init__(self, kernel: Gaussian, centre: Array) -> None:
         self.bandwidth, self.centre = kernel.bandwidth, centre
+        self.whole: tuple[Array, Array] | None = None  # the side of all rows, where it is kept
 
     def scaled(self, rows: Table) -> Array:
-        return ((rows.data - self.centre) / per_column(self.bandwidth, rows.width)).astype(
-            np.float32
-        )
+        A = np.subtract(rows.data, self.centre)
+        b = per_column(self.bandwidth, rows.width).astype(A.dtype)
+        return np.divide(A, b, out=A).astype(np.float32, copy=False)
 
-    def side(self, rows: Table, *, left: bool) -> Array:
+    def side(self, rows: Table, *, left: bool) -> tuple[Array, Array]:
         A = self.scaled(rows)
-        return augmented(A, square_norms(A), left=left)
+        return A, square_norms(A).astype(np.float32)
 
-    def fill(self, left: Array, right: Array, out: Array) -> None:
+    def fill(self, left: tuple[Array, Array], right: tuple[Array, Array], out: Array) -> None:
+        (A, x), (B, z) = left, right
         with np.errstate(
             over="ignore", invalid="ignore", divide="ignore"
         ):  # BLAS may leave flags of lanes that hold no entry
-            np.matmul(left, right.T, out=out)
+            np.matmul(A, B.T, out=out)
         if out.size > SMALL_TILE:
-            half_exp(out)
+            half_exp(out, x, z)
         else:
+            out *= -2
+            out += x[:, None]
+            out += z
             np.exp(np.multiply(np.abs(out, out=out), -0.5, out=out), out=out)
 
 
@@ -113,6 +123,9 @@ class BitTiles:
         """None where the rows are not such, or the bandwidths of columns differ."""
         if np.ptp(kernel.bandwidth) > 0 or not len(X) or not len(Z):
             return None
+        first = X.data[:SOME_ROWS]
+        if not _either(first, first.min(0), first.max(0)):  # of most rows a few tell it
+            return None
         low, high = (
             np.minimum(X.data.min(0), Z.data.min(0)),
             np.maximum(X.data.max(0), Z.data.max(0)),
@@ -132,6 +145,7 @@ class MappedTiles:
 
     def __init__(self, inner: GaussianTiles | BitTiles, S: FrozenArray, centre: Array) -> None:
         self.inner, self.S, self.centre, self.dtype = inner, S, centre, inner.dtype
+        self.one_sided = one_sided(inner)
 
     def side(self, rows: Table, *, left: bool) -> Array:
         return self.inner.side(mapped_rows(rows, self.S, self.centre), left=left)
@@ -153,10 +167,18 @@ class MappedTiles:
         return cls(inner, kernel.matrix, centre) if fast else None  # type: ignore[arg-type]
 
 
+def one_sided(tiles: Any) -> bool:
+    """Whether a side of these tiles is the same on the left and on the right."""
+    return bool(getattr(tiles, "one_sided", False))
+
+
 def panel_rows(op: Any) -> int:
-    """The rows and columns of the tiles of an operator whose values are computed once."""
+    """The rows and columns of the tiles of an operator whose values are computed once: of wide rows
+    a part of them, so that threads have some each and half of the products suffice."""
     by_product = isinstance(getattr(op, "_tiles", None), GaussianTiles | MappedTiles)
-    return WIDE_PANEL_ROWS if by_product and op.X.width >= WIDE else PANEL_ROWS
+    if not by_product or op.X.width < WIDE:
+        return PANEL_ROWS
+    return int(np.clip(-(-op.shape[0] // (PANELS * 64)) * 64, 64, WIDE_PANEL_ROWS))
 
 
 def _either(A: Array, low: Array, high: Array) -> bool:
@@ -165,10 +187,12 @@ def _either(A: Array, low: Array, high: Array) -> bool:
     return all(bool(((part == low) | (part == high)).all()) for part in (A[:100], A))
 
 
-def tiles_of(kernel: Kernel, X: Table, Z: Table, dtype: DTypeLike) -> Tiles:
+def tiles_of(
+    kernel: Kernel, X: Table, Z: Table, dtype: DTypeLike, centre: Array | None = None
+) -> Tiles:
     """The tiles between rows of X and Z: fast ones of bits, or where float32 is asked for and tells
-    squared distances well enough."""
-    centre = centre_of(X, Z)
+    squared distances well enough; about `centre` where it is known."""
+    centre = centre_of(X, Z) if centre is None else centre
     if isinstance(kernel, Mapped) and centre is not None:
         return MappedTiles.of(kernel, centre, X, Z, dtype) or PairTiles(kernel, centre)
     if type(kernel) not in (Gaussian, Laplace) or centre is None:
@@ -180,11 +204,19 @@ def tiles_of(kernel: Kernel, X: Table, Z: Table, dtype: DTypeLike) -> Tiles:
 
 
 def _narrow(kernel: Gaussian, centre: Array, X: Table, Z: Table) -> Tiles:
-    fast = GaussianTiles(kernel, centre)
-    with np.errstate(over="ignore", invalid="ignore"):
-        x = square_norms(fast.scaled(X))
+    """Distances do not depend on the centre, so float32 rows have one of their own precision: their
+    differences to it are exact where they are near."""
+    both = X.dtype == NARROW and Z.dtype == NARROW
+    fast = GaussianTiles(kernel, centre.astype(NARROW) if both else centre)
+    with np.errstate(all="ignore"):
+        A = fast.scaled(X)
+        x = square_norms(A)
         z = x if Z is X else square_norms(fast.scaled(Z))
-    return fast if precise_enough(x, z, NARROW, TOLERANCE[NARROW]) else PairTiles(kernel, centre)
+    if not precise_enough(x, z, NARROW, TOLERANCE[NARROW]):
+        return PairTiles(kernel, centre)
+    if Z is X and A.nbytes <= KEPT_SIDE:
+        fast.whole = A, x.astype(NARROW)
+    return fast
 
 
 # of the mean of k(x, x), relative to that about a point: from here on the digits are worth the
@@ -272,19 +304,29 @@ class DifferenceTiles:
 CentredTiles = AboutTiles | DifferenceTiles
 
 
-def tiles_about(kernel: Kernel | str, X: Table, dtype: DTypeLike) -> CentredTiles | None:
-    """The tiles about the mean of dense rows, where most of k(x, x) is shared by all of them; else
-    None."""
+def tiles_about(
+    kernel: Kernel | str,
+    X: Table,
+    dtype: DTypeLike,
+    p: Array | None = None,
+    diagonal: Array | None = None,
+) -> CentredTiles | None:
+    """The tiles about the mean p of dense rows, where most of k(x, x), the diagonal, is shared by
+    all of them; else None."""
     if not isinstance(kernel, Kernel) or X.items or X.sparse or not len(X):
         return None
+    most = MIN_SHARED_MEAN_FAST if isinstance(kernel, Gaussian) else MIN_SHARED_MEAN
     with np.errstate(all="ignore"):
-        p = X.data.mean(0, dtype=np.float64)
+        p = X.data.mean(0, dtype=np.float64) if p is None else p
         tiles = _readable(kernel, p, X, dtype)
-        own, raw = float(np.mean(tiles.diag(X))), float(np.mean(kernel.diag(X.astype(np.float64))))
-    shares = np.isfinite(own) and raw > (
-        MIN_SHARED_MEAN_FAST if isinstance(kernel, Gaussian) else MIN_SHARED_MEAN
-    ) * max(own, 0.0)
-    return tiles if shares else None
+        own = kernel.diag(X.astype(np.float64)) if diagonal is None else diagonal
+        raw = float(np.mean(own))
+        # none of k(x, x) about p is below zero but by rounding: a few of them bound the mean
+        few = np.maximum(tiles.diag(X[:: -(-len(X) // SOME_ROWS)]), 0.0)
+        if raw <= most * float(few.sum()) / len(X):
+            return None
+        left = float(np.mean(tiles.diag(X)))
+    return tiles if np.isfinite(left) and raw > most * max(left, 0.0) else None
 
 
 def _readable(kernel: Kernel, p: Array, X: Table, dtype: DTypeLike) -> CentredTiles:

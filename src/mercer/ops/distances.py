@@ -108,16 +108,16 @@ def refine(D: Array, X: Array, Z: Array, bandwidth: Array, below: float) -> Arra
     return D
 
 
-# exp(-r^2/2) of a tile of squared distances, in place and in one pass: half the time of NumPy's
-# three
+# exp(-r^2/2) of a tile of products, in place and in one pass: half the time of NumPy's
 @njit(fastmath={"contract", "nsz"})
-def half_exp(D):  # type: ignore[no-untyped-def]
-    """D = exp(-|D|/2) of float32, to its rounding; 2^t = 2^n 2^r, n whole, |r| <= 1/2, by its
-    Taylor series in r log 2."""
+def half_exp(P, x, z):  # type: ignore[no-untyped-def]
+    """P_ij = exp(-|x_i + z_j - 2 P_ij|/2) of float32, to its rounding: of products and squared norms
+    the Gaussian of distances. 2^t = 2^n 2^r, n whole, |r| <= 1/2, by its Taylor series in r log 2."""
     one = np.float32
-    for i in range(D.shape[0]):
-        for j in range(D.shape[1]):
-            t = max(abs(D[i, j]) * one(-0.7213475204444817), one(-126.0))
+    for i in range(P.shape[0]):
+        for j in range(P.shape[1]):
+            D = (x[i] + z[j]) - one(2.0) * P[i, j]
+            t = max(abs(D) * one(-0.7213475204444817), one(-126.0))
             n = np.floor(t + one(0.5))
             r = (t - n) * one(0.6931471805599453)
             p = one(1 / 5040)
@@ -128,12 +128,13 @@ def half_exp(D):  # type: ignore[no-untyped-def]
             p = p * r + one(0.5)
             p = p * r + one(1.0)
             p = p * r + one(1.0)
-            D[i, j] = p * np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
+            P[i, j] = p * np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-def reference_half_exp(D: Array) -> Array:
+def reference_half_exp(P: Array, x: Array, z: Array) -> Array:
     """The same, plainly."""
-    return np.exp(-np.abs(D.astype(np.float64)) / 2).astype(D.dtype)
+    D = x.astype(np.float64)[:, None] + z - 2 * P.astype(np.float64)
+    return np.exp(-np.abs(D) / 2).astype(P.dtype)
 
 
 def parted(X: Array, Z: Array, A: Array) -> tuple[Array, Array, Array, Array]:

@@ -13,7 +13,7 @@ from scipy.stats import qmc
 from mercer.inputs import Array
 from mercer.ops.measures import Measure, Radial
 from mercer.ops.philox import Stream, bits, normals, permutation, uniforms
-from mercer.ops.threads import single_blas
+from mercer.ops.threads import parallel_map, single_blas
 
 SEARCH_ROWS = 512  # most rows of one search: the energy it minimises has n^2 terms
 MAX_TURNED_ROWS = 2048  # rows turned together beyond that cost more, d n^2, than they gain
@@ -132,11 +132,13 @@ def _turned(
     """Rows start to stop of the blocks between edges, one of n rows made of `vectors(n)`; only
     those met are drawn."""
     met = [(b, a, z) for b, (a, z) in enumerate(pairwise(edges)) if a < stop and start < z]
+
+    def block(job: tuple[int, int, int]) -> Array:
+        b, a, z = job
+        return _block(law, vectors(z - a), stream.child(b))[max(start - a, 0) : stop - a, :d]
+
     with single_blas():  # the same bits whatever the number of threads
-        rows = [
-            _block(law, vectors(z - a), stream.child(b))[max(start - a, 0) : stop - a, :d]
-            for b, a, z in met
-        ]
+        rows = parallel_map(block, met)
     return np.concatenate([np.empty((0, d)), *rows])
 
 
@@ -148,8 +150,8 @@ def _block(law: Radial, U: Array, stream: Stream) -> Array:
     r = law.radius(
         np.minimum(u, 1 - 2.0**-53), d
     )  # the last stratum may round to 1, where the norm is infinite
-    k = min(n, d)  # where n < d, U is the identity beside zeros
-    W = r[:, None] * (U[:, :k] @ haar(k, d, stream.child(1)))
+    Q = haar(min(n, d), d, stream.child(1))
+    W = r[:, None] * (Q if n < d else U @ Q)  # where n < d, U is the identity beside zeros
     return W[permutation(stream.child(2), n)]  # so that each row alone follows the law
 
 

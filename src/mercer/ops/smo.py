@@ -213,14 +213,29 @@ def singles(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
     return most
 
 
-def _shares(h: Array, b: Array, lo: Array, hi: Array, e: float, ridge: Array) -> Array:
-    """What every dual adds to the gap, convex in its slope h."""
+def shares(h: Array, b: Array, lo: Array, hi: Array, e: float = 0.0) -> Array:
+    """What every dual adds to the gap, convex in its slope h: `reference_shares` where bounds are
+    finite and there is no ridge, in few passes."""
+    if e:
+        free = h - np.clip(h, -e, e)
+        return np.asarray(h * b + e * np.abs(b) - free * np.where(free < 0, hi, lo))
+    return np.asarray(h * (b - np.where(h < 0, hi, lo)))
+
+
+def reference_shares(h: Array, b: Array, lo: Array, hi: Array, e: float, ridge: Array) -> Array:
+    """The same plainly, whatever bounds and ridge are."""
     with np.errstate(all="ignore"):  # bounds may be infinite, and 0 times them is no gain
         free = np.where(hi > 0, -h - e, np.where(lo < 0, h - e, 0.0))
         square = 0.5 * np.square(np.maximum(free, 0.0)) / np.where(ridge > 0, ridge, 1.0)
         gain = np.fmax(np.fmax(-(h + e) * hi, -(h - e) * lo), 0.0)
         own = h * b + e * np.abs(b) + 0.5 * ridge * np.square(b)
         return np.asarray(own + np.where(ridge > 0, square, gain))
+
+
+def _shares(h: Array, b: Array, lo: Array, hi: Array, e: float, ridge: Array) -> Array:
+    if ridge.any() or np.isinf(hi - lo).any():
+        return reference_shares(h, b, lo, hi, e, ridge)
+    return shares(h, b, lo, hi, e)
 
 
 def gap(G: Array, b: Array, lo: Array, hi: Array, e: float, ridge: Array, nu: float) -> float:

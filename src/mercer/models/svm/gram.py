@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike
 
 from mercer.inputs import Array
 from mercer.operators import TiledOperator
-from mercer.operators.tiles import panel_rows
+from mercer.operators.tiles import one_sided, panel_rows
 from mercer.ops import kernel_rows, smo
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts, settle_allocator
@@ -78,23 +78,24 @@ def padded(n: int, dtype: DTypeLike, room: Array | None = None) -> Array:
 Panels = list[tuple[slice, Any]]  # of some rows, each with its side of tiles
 
 
-def panels(op: TiledOperator, rows: Array, *, left: bool) -> Panels:
-    """These rows in panels, made ready for tiles."""
-    parts = cuts(len(rows), panel_rows(op))
-    sides = parallel_map(lambda s: op.side(rows[s], left=left), parts)
+def panels(op: TiledOperator, rows: Array | None, *, left: bool) -> Panels:
+    """These rows, or all, in panels, made ready for tiles."""
+    parts = cuts(op.shape[0] if rows is None else len(rows), panel_rows(op))
+    sides = parallel_map(lambda s: op.side(s if rows is None else rows[s], left=left), parts)
     return list(zip(parts, sides, strict=True))
 
 
 def square(op: TiledOperator, rows: Array | None = None) -> Array:
-    """K of these rows with themselves, its columns padded to lanes: the tiles of one triangle, and
-    their mirror images."""
-    rows = np.arange(op.shape[0]) if rows is None else rows
-    out = padded(len(rows), op.dtype)
-    left, right = (panels(op, rows, left=left) for left in (True, False))
+    """K of these rows, or of all, with themselves, its columns padded to lanes: the tiles of one
+    triangle, and their mirror images."""
+    n = op.shape[0] if rows is None else len(rows)
+    out = padded(n, op.dtype)
+    left = panels(op, rows, left=True)
+    right = left if one_sided(getattr(op, "_tiles", None)) else panels(op, rows, left=False)
     jobs = [(a, b) for i, a in enumerate(left) for b in right[i:]]
     fill_mirrored(op, jobs, out)
-    every = np.arange(len(rows))
-    out[every, every] = op.diag()[rows]
+    every = np.arange(n)
+    out[every, every] = op.diag() if rows is None else op.diag()[rows]
     return out
 
 

@@ -14,12 +14,26 @@ from mercer.inputs import Array
 from mercer.invariants import Ints, Is
 from mercer.models.svm import blocks
 from mercer.models.svm.gram import GramMatrix, fill_mirrored, padded, panels, square
+from mercer.models.svm.pairs import PairProblems, pair_block, sample
 from mercer.models.svm.problem import DualProblem, DualSolution
-from mercer.models.svm.solver import gram_fits, kernel_rows_of, refined, solve, solve_one_block
+from mercer.models.svm.solver import (
+    ROUGH,
+    few_rows,
+    gram_fits,
+    initial_duals,
+    kernel_rows_of,
+    refined,
+    solve,
+    solve_one_block,
+)
 from mercer.operators import TiledOperator
 from mercer.operators.products import Part
-from mercer.ops.threads import parallel_map
+from mercer.operators.tiled import exact
+from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.store import register
+
+SIDE_BY_SIDE = 2  # pairs of more than one block that are solved at a time, where there is room
+VECTORS = 16  # of all duals of all pairs, while pairs are judged at once
 
 
 @dataclass(frozen=True)
@@ -98,43 +112,119 @@ def one_vs_rest(
 class OneVsOne:
     """A rule for every two classes a < b, of their rows only; a is positive.
 
-    Pairs that are small enough for one block are solved side by side; the kernel block of a class
-    is shared by all its pairs.
+    Where there is room for them all kernel values are computed once, with the rows by class, and
+    pairs that are small enough for one block are parts of them, solved side by side and judged all
+    at once. Else the kernel block of a class is shared by all its pairs, or nothing is.
     """
 
     def __init__(self, op: TiledOperator, codes: Array, c: Array, how: HingeSettings) -> None:
         self.op, self.c, self.how = op, c, how
         self.of = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
-        share = self.of if self._shares() else []
+        self.pairs = list(combinations(range(len(self.of)), 2))
+        stop = np.cumsum([len(i) for i in self.of]).tolist()
+        self.at = [slice(e - len(i), e) for e, i in zip(stop, self.of, strict=True)]
+        self.K = square(op, np.concatenate(self.of)) if self._has_room() else None
+        share = self.of if self.K is None and self._shares() else []
         self.own = [square(op, i) for i in share]
         self.left, self.right = (
             [panels(op, i, left=left) for i in share] for left in (True, False)
         )
 
+    @property
+    def _largest(self) -> int:
+        """The rows of the largest pair."""
+        return int(np.sort([len(i) for i in self.of])[-2:].sum())
+
+    def _has_room(self) -> bool:
+        """Whether all kernel values are kept, beside those of a pair, a block of them where one
+        is not enough, and some vectors of all pairs."""
+        n, itemsize = self.op.shape[0], self.op.dtype.itemsize
+        left = self.how.memory - GramMatrix.bytes(n, itemsize) - VECTORS * 8.0 * n * len(self.of)
+        return gram_fits(self._largest, max(left, 0.0), itemsize)
+
     def _shares(self) -> bool:
         """Whether kernel values within classes are kept for all pairs; beside those of a pair, and
         a block of them, where one block is not enough."""
         sizes, itemsize = np.array([len(i) for i in self.of], float), self.op.dtype.itemsize
-        own, most = float(np.square(sizes).sum()) * itemsize, int(np.sort(sizes)[-2:].sum())
+        own, most = float(np.square(sizes).sum()) * itemsize, self._largest
         if most <= blocks.ONE_BLOCK:
             return own <= self.how.memory / 2
         sides = 2.0 * itemsize * self.op.shape[0] * (self.op.X.width + 2)
-        return gram_fits(most, self.how.memory - own - sides, itemsize)
+        return gram_fits(most, max(self.how.memory - own - sides, 0.0), itemsize)
 
     def solve(self, starts: list[Array] | None = None) -> list[BinaryRule]:
         """In the order (0, 1), (0, 2), ..., (1, 2), ..."""
-        pairs = list(combinations(range(len(self.of)), 2))
+        pairs = self.pairs
         jobs = [(a, b, None if starts is None else starts[k]) for k, (a, b) in enumerate(pairs)]
         small = [
             k
             for k, (a, b) in enumerate(pairs)
             if len(self.of[a]) + len(self.of[b]) <= blocks.ONE_BLOCK
         ]
-        done = dict(zip(small, parallel_map(lambda k: self._pair(*jobs[k]), small), strict=True))
-        return [
-            self._settled(*pairs[k], done[k]) if k in done else self._pair(*jobs[k])
-            for k in range(len(pairs))
-        ]
+        plain = starts is None and self.how.loss == "hinge" and self.how.bias
+        done = self._at_once(small) if plain and small and self.K is not None else {}
+        left = [k for k in small if k not in done]
+        found = dict(zip(left, parallel_map(lambda k: self._pair(*jobs[k]), left), strict=True))
+        settled = {k: self._settled(*pairs[k], rule) for k, rule in found.items()}
+        done = done | settled
+        large = [k for k in range(len(pairs)) if k not in done]
+        done = done | self._large(jobs, large)
+        return [done[k] for k in range(len(pairs))]
+
+    def _large(self, jobs: list[Any], large: list[int]) -> dict[int, BinaryRule]:
+        """The rules of pairs of more than one block: two side by side where half of what is left
+        of the memory is enough for each, whatever the number of threads."""
+        itemsize, kept = self.op.dtype.itemsize, sum(K.nbytes for K in self._kept())
+        half = max(self.how.memory - kept, 0.0) / SIDE_BY_SIDE
+        fits = gram_fits(self._largest, half, itemsize)
+        if not fits and kept:
+            return {k: self._pair(*jobs[k]) for k in large}
+        go = self._pair if fits else self._easy_pair
+        with limit(min(SIDE_BY_SIDE, n_threads())):
+            found = dict(zip(large, parallel_map(lambda k: go(*jobs[k], half), large), strict=True))
+        return {
+            k: m if isinstance(m, BinaryRule) else self._pair(*jobs[k][:2], m)
+            for k, m in found.items()
+        }
+
+    def _easy_pair(
+        self, a: int, b: int, start: Array | None, memory: float
+    ) -> BinaryRule | Array | None:
+        """The rule of a pair that asks for few kernel rows; of another one the duals to start from,
+        as it needs all of the memory."""
+        index, tol = np.concatenate([self.of[a], self.of[b]]), self.how.tol
+        own, problem = self.op.restrict(index), self._problem(a, b, index)
+        if start is None:
+            start = initial_duals(own, problem, max(tol, ROUGH), memory)
+        if start is None or not few_rows(start):
+            return start
+        limits = tol, self.how.max_iter
+        return BinaryRule(index, solve(own, problem, *limits, memory=memory, start=start))
+
+    def _kept(self) -> list[Array]:
+        return self.own if self.K is None else [self.K]
+
+    def _at_once(self, small: list[int]) -> dict[int, BinaryRule]:
+        """The rules of these pairs that end by first steps, with gaps that count rounding."""
+        at = [tuple(self.at[c] for c in self.pairs[k]) for k in small]
+        index = {k: np.concatenate([self.of[c] for c in self.pairs[k]]) for k in small}
+        problems = [self._problem(*self.pairs[k], index[k]) for k in small]
+        some = PairProblems(self.K, at, problems, self.how.tol)
+        found = some.solved()
+        keep = [i for i, f in enumerate(found) if f.converged]
+        if not keep:
+            return {}
+        some, found = some.only(keep), [found[i] for i in keep]
+        order = np.concatenate(self.of)
+        rows = sample(found, some.ends, some.problems, len(order))
+        wide = exact(self.op, order[rows], order)
+        root = np.sqrt(np.abs(self.op.scale[order]))
+        found = some.certified(found, root, rows, wide)
+        return {
+            small[i]: BinaryRule(index[small[i]], f)
+            for i, f in zip(keep, found, strict=True)
+            if f.relative <= self.how.tol or f.rounding < 0.5 * f.gap
+        }
 
     def _settled(self, a: int, b: int, rule: BinaryRule) -> BinaryRule:
         how, problem = self.how, self._problem(a, b, rule.index)
@@ -148,19 +238,22 @@ class OneVsOne:
             np.repeat([1.0, -1.0], [len(self.of[a]), len(self.of[b])]), self.c[index]
         )
 
-    def _pair(self, a: int, b: int, start: Array | None) -> BinaryRule:
+    def _pair(self, a: int, b: int, start: Array | None, memory: float | None = None) -> BinaryRule:
         index, how = np.concatenate([self.of[a], self.of[b]]), self.how
+        memory = how.memory if memory is None else memory
         problem = self._problem(a, b, index)
-        K = self._block(a, b) if self.own else None
+        K = self._block(a, b) if self.own or self.K is not None else None
         if K is not None and len(index) <= blocks.ONE_BLOCK:
             return BinaryRule(index, solve_one_block(K, problem, how.tol, how.max_iter, start))
         columns = None if K is None else GramMatrix(K)
         own, limits = self.op.restrict(index), (how.tol, how.max_iter)
-        found = solve(own, problem, *limits, memory=how.memory, start=start, columns=columns)
+        found = solve(own, problem, *limits, memory=memory, start=start, columns=columns)
         return BinaryRule(index, found)
 
     def _block(self, a: int, b: int) -> Array:
         """The kernel values of both classes, their columns padded to lanes."""
+        if self.K is not None:
+            return pair_block(self.K, self.at[a], self.at[b])
         m, n = len(self.of[a]), len(self.of[a]) + len(self.of[b])
         K = padded(n, self.op.dtype)
         K[:m, :m], K[m:, m:n] = self.own[a][:, :m], self.own[b][:, : n - m]

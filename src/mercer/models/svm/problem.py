@@ -10,7 +10,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.invariants import Floats, Number, Text, Whole
 from mercer.operators import TiledOperator
-from mercer.operators.tiled import strip
+from mercer.operators.tiled import exact
 from mercer.ops import smo
 from mercer.ops.threads import single_blas
 from mercer.store import register
@@ -289,10 +289,9 @@ def certified(
     at = np.arange(op.shape[0]) if index is None else index
     root = np.sqrt(np.abs(op.scale[at]))
     some = _some(inside(b, problem.lo, problem.hi))
-    exact = (
-        strip(op.wide, at[some], at[support]) @ b[support] + ridge[some] * b[some] - problem.t[some]
-    )
-    measured = float(np.max(np.abs(G[some] - exact) / np.maximum(root[some], 1e-300)))
+    K = exact(op, at[some], at[support])
+    again = K @ b[support] + ridge[some] * b[some] - problem.t[some]
+    measured = float(np.max(np.abs(G[some] - again) / np.maximum(root[some], 1e-300)))
     error = root * (TIMES * measured + EPS * float(np.abs(b) @ root))
     gap = float(
         smo.gap_within(G, b, problem.lo, problem.hi, problem.e, ridge, -found.intercept, error)
