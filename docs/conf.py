@@ -29,18 +29,20 @@ exclude_patterns = ["_build", "site", "examples", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 nitpicky = False
-suppress_warnings = ["config.cache"]  # functions in the configuration are not pickled
+suppress_warnings = ["toc.empty_glob"]  # the guide names its order by patterns
 
 # Markdown and notebooks: what a notebook shows was stored when the tests ran it.
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"
+nb_execution_cache_path = str(HERE / "_build" / "jupyter")
 nb_ipywidgets_js = {}  # nothing is loaded from elsewhere
 
 # Reference: the pages list names, autosummary writes a page for each.
 autosummary_generate = True
 autosummary_imported_members = False
 autodoc_typehints = "none"  # types stand in the docstrings, where tests compare them
+autodoc_docstring_signature = False  # a first line such as "k(x, z) = 1" is a formula
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False

@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from numpydoc.docscrape_sphinx import SphinxDocString
 from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
 
 LISTS = ("Parameters", "Other Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns")
 CODE = re.compile(r"(``.+?``|`[^`]+`_?)")
+numpydoc_entry = SphinxDocString._process_param
+FORMULA = re.compile(r"[^>]*\)")  # numpydoc takes such a first line for a signature, and drops it
 MARKS = re.compile(r"[|*]|(?<=\w)_(?!\w)")
 
 
@@ -20,13 +23,14 @@ def plain(lines: list[str]) -> list[str]:
     >>> plain(["The norm |x| of `|a|`, in coef_.", ">>> 2 | 1", "3"])
     ['The norm \\\\|x\\\\| of `|a|`, in coef\\\\_.', '>>> 2 | 1', '3']
     """
-    return [_escaped(line) if prose else _entry(line) for line, prose in _marked(lines)]
+    found = [_escaped(line) if prose else _entry(line) for line, prose in _marked(lines)]
+    return ["\\ " + found[0], *found[1:]] if found and FORMULA.fullmatch(found[0]) else found
 
 
 def _marked(lines: list[str]) -> Iterator[tuple[str, bool]]:
     """Each line, and whether it is prose: not an example, a literal block or an entry of a list."""
     section, example, literal = "", False, None
-    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+    for line, below in zip(lines, [*lines[1:], ""], strict=False):
         indent = len(line) - len(line.lstrip())
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
         if re.fullmatch("-{3,}", below.strip()) and len(below.strip()) == len(line.strip()):
@@ -46,8 +50,17 @@ def _escaped(line: str) -> str:
 
 
 def _entry(line: str) -> str:
-    """Of "a_, b_ : type", numpydoc sees to the last name."""
-    return re.sub(r"^\w+_(?:, \w+)+ : ", lambda m: m[0].replace("_,", r"\_,"), line)
+    """Names of an entry are bold and need nothing; its type is prose."""
+    names, colon, kind = line.partition(" : ")
+    return names + colon + _escaped(kind)
+
+
+def described(
+    doc: SphinxDocString, name: str, lines: list[str], summary: bool
+) -> tuple[str, list[str]]:
+    """An attribute as the class describes it; the property's own words only where it does not."""
+    _, words = numpydoc_entry(doc, name, lines, summary)
+    return f"**{name}**", lines or plain(words)
 
 
 def process(
@@ -69,6 +82,7 @@ def skip(app: Sphinx, what: str, name: str, of: Any, skipped: bool, options: obj
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
+    SphinxDocString._process_param = described
     app.connect("autodoc-process-docstring", process, priority=400)  # before numpydoc
     app.connect("autodoc-skip-member", skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
