@@ -87,7 +87,7 @@ docs_environment() {
 
 docs() {
   docs_environment || die "the packages of docs/requirements.lock could not be installed; see above."
-  rm -rf docs/site
+  rm -rf docs/site docs/reference/generated
   run "$py" -m sphinx --quiet --fail-on-warning --keep-going --jobs auto --doctree-dir docs/_build docs docs/site
   say "written: docs/site/index.html"
 }

@@ -23,13 +23,13 @@ extensions = [
     "commands",
     "gallery",
     "mathml",
+    "pages",
     "plain_docstrings",
 ]
 exclude_patterns = ["_build", "site", "examples", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 nitpicky = False
-suppress_warnings = ["toc.empty_glob"]  # the guide names its order by patterns
 
 # Markdown and notebooks: what a notebook shows was stored when the tests ran it.
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]

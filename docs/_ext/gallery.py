@@ -14,7 +14,9 @@ class Gallery(Directive):
     """Every page of the gallery: its title, which is a link, and its claim."""
 
     def run(self) -> list[nodes.Node]:
-        return [nodes.enumerated_list("", *map(_item, PAGES), classes=["gallery"])]
+        first = nodes.reference("", "All pages at a glance", refuri="gallery/index.html")
+        pages = nodes.enumerated_list("", *map(_item, PAGES), classes=["gallery"])
+        return [nodes.paragraph("", "", first), pages]
 
 
 def _item(page) -> nodes.list_item:

@@ -69,6 +69,13 @@ def process(
     lines[:] = plain(lines)
 
 
+def signature(
+    app: Sphinx, what: str, name: str, of: object, options: object, given: str, returns: str
+) -> tuple[str, str]:
+    """That of Python: numpydoc would take a formula for one."""
+    return given, returns
+
+
 def skip(app: Sphinx, what: str, name: str, of: Any, skipped: bool, options: object) -> bool | None:
     """Show methods and properties of Mercer; fields and fitted attributes stand in the docstring of
     the class."""
@@ -84,5 +91,6 @@ def skip(app: Sphinx, what: str, name: str, of: Any, skipped: bool, options: obj
 def setup(app: Sphinx) -> ExtensionMetadata:
     SphinxDocString._process_param = described
     app.connect("autodoc-process-docstring", process, priority=400)  # before numpydoc
+    app.connect("autodoc-process-signature", signature, priority=400)
     app.connect("autodoc-skip-member", skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

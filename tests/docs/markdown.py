@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FENCE = re.compile(r"^(?P<mark>`{3,}|~{3,})(?P<language>[^\n`]*)\n(?P<body>.*?)^(?P=mark)\s*$", re.M | re.S)
+FENCE = re.compile(
+    r"^(?P<mark>`{3,}|~{3,})(?P<language>[^\n`]*)\n(?P<body>.*?)^(?P=mark)\s*$", re.M | re.S
+)
 LINK = re.compile(r"(?<!\\)\[[^\]\n]*\]\(<?([^)>\s]+)>?(?: \"[^\"]*\")?\)|^\[[^\]]+\]: (\S+)", re.M)
 HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.M)
 GENERATED = ("site", "_build", "generated", ".ipynb_checkpoints")

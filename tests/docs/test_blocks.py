@@ -4,7 +4,9 @@ folder; only the seconds that a search is given are fewer."""
 import doctest
 import io
 import re
+import sys
 from contextlib import redirect_stdout
+from types import ModuleType
 
 import pytest
 
@@ -57,10 +59,12 @@ PAGES = [page for page in pages() if python_of(page)]
     ],
 )
 def test_the_blocks_of_a_page_run_one_after_another(page, tmp_path, monkeypatch):
+    """As a module of its own, so that what is defined there can be pickled."""
+    module = ModuleType("page_that_runs")
     monkeypatch.chdir(tmp_path)
-    names = {"__name__": "__main__"}
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     for block in python_of(page):
-        run(block, name(page), names)
+        run(block, name(page), vars(module))
 
 
 def test_slow_pages_are_there():

@@ -12,9 +12,18 @@ import pytest
 
 from tests.docs.markdown import ROOT
 
-NEEDED = ("sphinx", "pydata_sphinx_theme", "numpydoc", "myst_nb", "sphinx_copybutton", "sphinx_design")
+NEEDED = (
+    "sphinx",
+    "pydata_sphinx_theme",
+    "numpydoc",
+    "myst_nb",
+    "sphinx_copybutton",
+    "sphinx_design",
+)
 LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
-STYLE = re.compile(r"url\(\s*['\"]?((?:https?:)?//[^'\")]+)|@import\s+['\"]?((?:https?:)?//[^'\";]+)")
+STYLE = re.compile(
+    r"url\(\s*['\"]?((?:https?:)?//[^'\")]+)|@import\s+['\"]?((?:https?:)?//[^'\";]+)"
+)
 SECONDS = 600
 
 
@@ -107,7 +116,9 @@ def test_a_page_that_asks_outside_or_links_nowhere_is_seen(tmp_path):
         '<script src="https://cdn.example/x.js"></script><a href="b.html#here">b</a>'
         '<a href="b.html#none">b</a><a href="c.html">c</a><a href="https://example.org">d</a>'
     )
-    (tmp_path / "b.html").write_text('<p id="here"></p><link rel="stylesheet" href="//x.org/y.css">')
+    (tmp_path / "b.html").write_text(
+        '<p id="here"></p><link rel="stylesheet" href="//x.org/y.css">'
+    )
     pages = read(tmp_path.resolve())
     loads = [url for page in pages.values() for url in page.loads]
     assert all(map(outside, loads))
