@@ -29,6 +29,7 @@ extensions = [
 exclude_patterns = ["_build", "site", "examples", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
 default_role = "py:obj"
+highlight_language = "text"  # blocks say where they are Python; prompts are seen
 nitpicky = False
 
 # Markdown and notebooks: what a notebook shows was stored when the tests ran it.
