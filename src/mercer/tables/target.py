@@ -30,7 +30,7 @@ class Target:
     """The target: `read` gives numbers, or positions of classes with -1 for unknown ones; NaN where
     there is none.
 
-Parameters
+    Parameters
     ----------
     name : str
         The column.
