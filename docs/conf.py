@@ -56,6 +56,7 @@ html_css_files = ["mercer.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "Mercer"},
     "show_toc_level": 2,
