@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One entry: demo, test, check, build, bench. Makes .venv when it is missing and renews it when the lock changes.
+# One entry: demo, test, check, build, docs, bench. Makes .venv when it is missing and renews it when the lock changes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 py=.venv/bin/python
@@ -9,6 +9,7 @@ usage() {
 usage: ./do demo                          from a table to a model, its score and a report
        ./do test [--all] [PYTEST ARGS]    the checks, then the tests; --all adds the long, browser and GPU-interpreter ones, and a run with the oldest dependencies
        ./do check                         ruff, mypy, import contracts, and the shape of the package
+       ./do docs                          the documentation as a site, in docs/site/ (open index.html; it needs no network)
        ./do build                         wheel and source archive, in dist/
        ./do bench [NAME ...] [--list]     the benchmarks, side by side with peers (all of them without a name)
 END
@@ -75,6 +76,22 @@ build() {
   run "$py" -m hatchling build
 }
 
+# What only the site and its notebooks need is installed when it is first asked for.
+docs_environment() {
+  local stamp
+  stamp=$(cksum <docs/requirements.lock)
+  if [[ "$(cat .venv/docs-stamp 2>/dev/null)" == "$stamp" ]]; then return; fi
+  pip_install -r docs/requirements.lock || return 1
+  echo "$stamp" >.venv/docs-stamp
+}
+
+docs() {
+  docs_environment || die "the packages of docs/requirements.lock could not be installed; see above."
+  rm -rf docs/site docs/reference/generated
+  run "$py" -m sphinx --quiet --fail-on-warning --keep-going --jobs auto --doctree-dir docs/_build docs docs/site
+  say "written: docs/site/index.html"
+}
+
 # pip, not uv: pip takes a CPU wheel of torch where one is configured.
 gpu_tests() {
   if ! "$py" -c 'import torch, triton' 2>/dev/null && ! pip_install torch==2.13.0 triton==3.9.0; then
@@ -117,6 +134,7 @@ run_tests() {
   check
   if [[ ${1-} != --all ]]; then run "$py" -m pytest -n auto --dist worksteal "$@"; return; fi
   export MERCER_TEST_ALL=1
+  docs_environment || say "skipped: the site and its notebooks (docs/requirements.lock could not be installed)"
   run "$py" -m pytest -n auto --dist worksteal -m "not gpu" --cov=mercer --cov-report=term:skip-covered "${@:2}"
   oldest_tests
   gpu_tests
@@ -127,6 +145,7 @@ case ${1-} in
   test) environment; run_tests "${@:2}" ;;
   check) environment; check ;;
   build) environment; build ;;
+  docs) environment; docs ;;
   bench) environment; run "$py" -m bench "${@:2}" ;;
   *) usage >&2; exit 2 ;;
 esac

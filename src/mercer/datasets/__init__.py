@@ -14,7 +14,12 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A table: the names of its columns, the rows, which column is the target, and the source."""
+    """A table: the names of its columns, the rows, which column is the target, and the source.
+
+    >>> table = diabetes()
+    >>> table.name, table.target, len(table.columns)
+    ('diabetes', 'progression', 11)
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -45,7 +50,11 @@ def digits() -> Dataset:
 
 
 def diabetes() -> Dataset:
-    """442 patients: ten measurements and the progression of their disease a year later."""
+    """442 patients: ten measurements and the progression of their disease a year later.
+
+    >>> diabetes().columns[:3], diabetes().rows[0][-1]
+    (('age', 'sex', 'bmi'), 151.0)
+    """
     blood = [
         "blood pressure",
         "total cholesterol",
@@ -69,7 +78,11 @@ def diabetes() -> Dataset:
 
 
 def breast_cancer() -> Dataset:
-    """569 tumours: thirty measurements of cell nuclei, and whether the tumour was malignant."""
+    """569 tumours: thirty measurements of cell nuclei, and whether the tumour was malignant.
+
+    >>> sorted({row[-1] for row in breast_cancer().rows})
+    ['benign', 'malignant']
+    """
     found = _loaded("load_breast_cancer")
     source = "Breast Cancer Wisconsin (Diagnostic) (Wolberg, Mangasarian, Street, UCI, CC BY 4.0), as shipped with scikit-learn"
     names = [str(name) for name in found.feature_names]

@@ -27,6 +27,13 @@ def write(folder: Path, *, tell: Callable[[str], None] = lambda title: None) -> 
         Where the files go; pages that are there are replaced.
     tell : callable
         Called with the title of each page before it is made, and with "" at the end.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> index = write(Path(tempfile.mkdtemp()) / "gallery")
+    >>> index.name, len(list(index.parent.glob("*.html"))) == len(PAGES) + 1
+    ('index.html', True)
     """
     folder.mkdir(parents=True, exist_ok=True)
     for page in PAGES:

@@ -40,7 +40,14 @@ class Shown:
 @dataclass(frozen=True)
 class Page:
     """One figure. `code` is what the page shows and what is run; `data` takes the names that it
-    leaves to what the script `figures/<slug>.js` draws."""
+    leaves to what the script `figures/<slug>.js` draws.
+
+    Examples
+    --------
+    >>> page = Page("line", "A line", "It is straight.", (), "x = 2.0", lambda names: {"x": names["x"]})
+    >>> page.numbers()
+    {'x': 2}
+    """
 
     slug: str
     title: str

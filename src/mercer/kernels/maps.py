@@ -106,7 +106,15 @@ def _over(X: Matrix, by: Any) -> Matrix:
 
 
 def positioned(k: Any, rows: Table) -> Any:
-    """The same tree with columns given by position, for rows that then need no names."""
+    """The same tree with columns given by position, for rows that then need no names.
+
+    >>> import pandas as pd
+    >>> from mercer.inputs import table
+    >>> from mercer.kernels import Linear
+    >>> rows = table(pd.DataFrame({"height": [1.0], "weight": [2.0]}))
+    >>> positioned(Linear().on_columns(["weight"]), rows)
+    Linear().on_columns([1])
+    """
     if isinstance(k, tuple):
         return tuple(positioned(t, rows) for t in k)
     if rows.items:

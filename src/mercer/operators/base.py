@@ -100,5 +100,11 @@ class TiledOperator(Operator, Protocol):
 
 
 def dense(op: Operator, dtype: DTypeLike) -> Array:
-    """K as one new array."""
+    """K as one new array.
+
+    >>> from mercer.kernels import Linear
+    >>> dense(Linear().operator([[1.0], [2.0]]), np.float64)
+    array([[1., 2.],
+           [2., 4.]])
+    """
     return np.array(op.astype(dtype).block(), dtype, copy=None)

@@ -327,8 +327,8 @@ def _many(rows: Rows) -> slice | Array:
 
 
 def operator(kernel: Kernel, X: Any, Z: Any = None) -> KernelOperator:
-    """The kernel matrix k(X, Z) as an operator: `@`, `.block`, `.diag()`, `.pullback`,
-    `.shape`, `.dtype`.
+    """The kernel matrix K = k(X, Z) as an operator: `K @ v`, `K.block()`, `K.diag()`,
+    `K.pullback(U, V)`, `K.shape`, `K.dtype`.
 
     The parameters are those of `KernelOperator`.
 

@@ -40,6 +40,18 @@ class Tile:
     `diagonal` says which pairs are a row with itself, as an offset: x_i is z_(i + diagonal). The
     sides of a mapped tile are S (x - centre), as distances need no more, and `origin` says of what:
     another tile, and S.
+
+    Examples
+    --------
+    A formula is given one, and asks it for what it needs:
+
+    >>> from mercer import Kernel
+    >>> class Bump(Kernel):
+    ...     def on(self, p):
+    ...         return 1 / (1 + p.sqdist()) ** 2
+    >>> Bump()([[0.0], [1.0]])
+    array([[1.  , 0.25],
+           [0.25, 1.  ]])
     """
 
     xp: Any = Numbers

@@ -260,6 +260,11 @@ def html(result: FitResult, model_id: str = "") -> str:
     and paper.
 
     `model_id` names the model file that it belongs to, as `mercer check` shows it.
+
+    >>> import pandas as pd, mercer
+    >>> table = pd.DataFrame({"x": [i % 9 for i in range(60)], "y": [2.5 * (i % 9) + i % 2 for i in range(60)]})
+    >>> html(mercer.fit_table(table, "y", time=0.001).result)[:15]
+    '<!DOCTYPE html>'
     """
     parts = sections(result)
     links = [tag("a", heading, href=f"#{anchor}") for anchor, heading, _ in parts]
@@ -279,7 +284,15 @@ def html(result: FitResult, model_id: str = "") -> str:
 
 
 def write(result: FitResult, path: str | os.PathLike[str]) -> None:
-    """Write the report; a failure leaves what was there before."""
+    """Write the report; a failure leaves what was there before.
+
+    >>> import tempfile, pandas as pd, mercer
+    >>> table = pd.DataFrame({"x": [i % 9 for i in range(60)], "y": [2.5 * (i % 9) + i % 2 for i in range(60)]})
+    >>> path = Path(tempfile.mkdtemp()) / "report.html"
+    >>> write(mercer.fit_table(table, "y", time=0.001).result, path)
+    >>> path.read_text(encoding="utf-8")[:15]
+    '<!DOCTYPE html>'
+    """
     goal, page = Path(os.path.realpath(path)), html(result).encode()
     if not goal.parent.is_dir():
         raise FileNotFoundError(

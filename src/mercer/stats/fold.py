@@ -42,5 +42,9 @@ def _groups(items: Iterable[B]) -> Iterator[list[B]]:
 
 
 def batches(n: int, size: int) -> list[slice]:
-    """The rows of each batch."""
+    """The rows of each batch.
+
+    >>> batches(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
     return cuts(n, size)

@@ -35,7 +35,12 @@ class Newton:
 
 
 def logistic(at: Array, F: Array, y: Array, weight: Array | None = None) -> Newton:
-    """sum w log(1 + exp(-y f)), y in {-1, 1}, f = F at."""
+    """sum w log(1 + exp(-y f)), y in {-1, 1}, f = F at.
+
+    >>> found = logistic(np.zeros(1), np.array([[1.0], [2.0]]), np.array([1.0, -1.0]))
+    >>> round(found.value, 4), found.gradient, found.hessian
+    (1.3863, array([0.5]), array([[1.25]]))
+    """
     w = np.ones(len(y)) if weight is None else weight
     f = y * (F @ at)
     p = expit(-f)
@@ -44,7 +49,12 @@ def logistic(at: Array, F: Array, y: Array, weight: Array | None = None) -> Newt
 
 def squared_hinge(at: Array, F: Array, y: Array, weight: Array | None = None) -> Newton:
     """sum w max(0, 1 - y f)^2, y in {-1, 1}, f = F at; the Hessian is that of the rows inside the
-    margin."""
+    margin.
+
+    >>> found = squared_hinge(np.zeros(1), np.array([[1.0], [2.0]]), np.array([1.0, -1.0]))
+    >>> found.value, found.gradient, found.hessian
+    (2.0, array([2.]), array([[10.]]))
+    """
     w = np.ones(len(y)) if weight is None else weight
     gap = 1 - y * (F @ at)
     inside = gap > 0

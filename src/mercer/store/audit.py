@@ -22,7 +22,17 @@ from mercer.store.tree import Writer, decode
 @dataclass(frozen=True)
 class Audit:
     """What `mercer check` shows. `id` is the head of `sha256`, the sum of the whole file; reports
-    name it."""
+    name it.
+
+    Examples
+    --------
+    >>> import tempfile, mercer
+    >>> path = tempfile.mkdtemp() + "/k.mercer"
+    >>> files.save(mercer.kernels.Gaussian(2.0), path, kind="kernel")
+    >>> found = audit(path)
+    >>> found.sha256.startswith(found.id), found.functions
+    (True, ())
+    """
 
     path: str
     kind: str

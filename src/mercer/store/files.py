@@ -292,7 +292,17 @@ def _refuse(name: str) -> Any:
 
 
 class Saved:
-    """An object that can be saved; `mercer.load` gives it back."""
+    """An object that can be saved; `mercer.load` gives it back.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from mercer import KernelRidge
+    >>> path = os.path.join(tempfile.mkdtemp(), "m.mercer")
+    >>> KernelRidge().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0]).save(path)
+    >>> load(path)
+    KernelRidge()
+    """
 
     def save(self, path: File) -> None:
         """Write this object to a file, whole or not at all; see `mercer.store.save`."""

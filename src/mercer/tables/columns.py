@@ -45,22 +45,40 @@ class Columns:
 
     Parameters
     ----------
-    target : the column to predict
-    exclude : columns to leave out
-    id, weight, group, time_column : columns with a role; they are no features (a date that orders
-    the rows gives its cycles)
-    task : "auto", "regression" or "classification"
-    max_categories : the most levels of a category that have a feature of their own
-    random_state : the seed of the sample from which treatments are decided
+    target : str
+        The column to predict.
+    exclude : sequence of str, default=()
+        Columns to leave out.
+    id, weight, group, time_column : str, default=None
+        Columns with a role; they are no features (a date that orders the rows gives its cycles).
+    task : {"auto", "regression", "classification"}, default="auto"
+        What is asked; "auto" looks at the target.
+    max_categories : int
+        The most levels of a category that have a feature of their own.
+    random_state : int, default=0
+        The seed of the sample from which treatments are decided.
 
     Attributes
     ----------
-    task_, task_reason_, classes_, target_ : what is predicted, and the rule that decided it
-    treatments_ : one `Treatment` an original column, in order
-    feature_names_, origin_ : the features, and the position of the column that each comes from
-    n_rows_, n_dropped_ : rows with and without a target
-    warnings_ : sentences for the user
+    task_, task_reason_ : str
+        What is predicted, and the rule that decided it.
+    classes_ : tuple of str
+        Of a classification.
+    target_ : Target
+        The column that is predicted.
+    treatments_ : tuple of Treatment
+        One for each original column, in order.
+    feature_names_ : list of str
+        The features.
+    origin_ : list of int
+        The position of the column that each comes from.
+    n_rows_, n_dropped_ : int
+        Rows with and without a target.
+    warnings_ : tuple of str
+        Sentences for the user.
 
+    Examples
+    --------
     >>> batch = pa.record_batch({"size": [1.0, 2.0, 3.0, 5.0], "price": [1.5, 2.5, 3.25, None]})
     >>> c = Columns("price").fit([batch])
     >>> c.task_, c.n_rows_, c.n_dropped_, c.transform(batch).X.shape

@@ -242,7 +242,24 @@ class ColumnDrift:
 @dataclass(frozen=True)
 class DriftReport:
     """All columns, the most drifted first; `warnings` has a sentence for each that drifted or could
-    not be read."""
+    not be read.
+
+    Parameters
+    ----------
+    columns : tuple of ColumnDrift
+        The columns.
+    n_rows : int
+        How many rows were seen.
+    n_unread : dict of str to int
+        Cells by column that were filled but could not be read.
+    warnings : tuple of str
+        What to tell the user.
+
+    Examples
+    --------
+    >>> DriftReport((), 0, {}, ()).warnings
+    ()
+    """
 
     columns: tuple[ColumnDrift, ...]
     n_rows: int
@@ -253,7 +270,29 @@ class DriftReport:
 @dataclass(eq=False)
 class Watch:
     """Counts of new data in the bins of training, batch by batch. `transform(batch, watch=watch)`
-    fills it on the way."""
+    fills it on the way.
+
+    Parameters
+    ----------
+    columns : Columns
+        The fitted treatment.
+    n_rows : int, default=0
+        How many rows were seen.
+    counts : dict of str to ndarray, default={}
+        By column, how many values fell into each bin of training.
+    n_unread : dict of str to int, default={}
+        Cells by column that were filled but could not be read.
+    examples : dict of str to str, default={}
+        One such cell of each column.
+
+    Examples
+    --------
+    >>> from mercer.tables import Columns
+    >>> batch = pa.record_batch({"x": [1.0, 2.0, 3.0, 5.0], "y": [1.0, 2.0, 3.0, 4.0]})
+    >>> watch = Watch(Columns("y").fit([batch])).add(batch)
+    >>> int(watch.counts["x"].sum())
+    4
+    """
 
     columns: Any
     n_rows: int = 0

@@ -10,7 +10,16 @@ CSV_FLAGS = "--delimiter, --decimal, --no-header or --encoding"
 
 class DataError(ValueError):
     """Something is wrong with a file or a column; the message is one sentence for the person who
-    owns the data."""
+    owns the data.
+
+    Examples
+    --------
+    >>> from mercer.tables import open_source
+    >>> open_source("nowhere.csv")
+    Traceback (most recent call last):
+        ...
+    mercer.tables.errors.Misnamed: nowhere.csv does not exist; check the name and the folder.
+    """
 
     usage = False  # whether another word on the command line is the remedy, not another table
 

@@ -30,18 +30,39 @@ class Target:
     """The target: `read` gives numbers, or positions of classes with -1 for unknown ones; NaN where
     there is none.
 
-    Attributes
+    Parameters
     ----------
-    task : regression or classification
-    reason : the rule that decided, in one sentence
-    classes, counts : of a classification
-    numeric : whether classes are numbers
-    skew : the absolute skewness of a regression target, in the sample
-    positive : whether all values of a regression target are > 0
-    low, high : the range of a regression target
-    warnings : sentences about imbalance, skew and odd values
-    boolean : whether the column held true and false as such
-    unit : what stands behind the numbers of a column of text
+    name : str
+        The column.
+    task : {"regression", "classification"}
+        What is asked of it.
+    reason : str
+        The rule that decided, in one sentence.
+    classes : tuple of str, default=()
+        Of a classification.
+    counts : tuple of int, default=()
+        How many rows each class has.
+    numeric : bool, default=True
+        Whether classes are numbers.
+    skew : float, default=0.0
+        The absolute skewness of a regression target, in the sample.
+    positive : bool, default=False
+        Whether all values of a regression target are > 0.
+    low : float, default=0.0
+        The least value of a regression target.
+    high : float, default=0.0
+        The largest.
+    warnings : tuple of str, default=()
+        Sentences about imbalance, skew and odd values.
+    boolean : bool, default=False
+        Whether the column held true and false as such.
+    unit : str, default=""
+        What stands behind the numbers of a column of text.
+
+    Examples
+    --------
+    >>> Target("paid", "classification", "2 values", ("no", "yes"), (40, 60), numeric=False).kind
+    DataType(string)
     """
 
     name: str

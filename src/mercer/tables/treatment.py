@@ -24,13 +24,33 @@ _INFINITE = r"^\s*[+-]?(?i:inf|infinity)\s*$"
 class Treatment:
     """One original column: what it is taken for and what becomes of it, as shown to users.
 
-    Attributes
+    Parameters
     ----------
-    kind : number, boolean, category, date, text, constant, empty, id, leak, target, weight, group,
-    time or excluded
-    action : one plain sentence
-    details : the figures behind it
-    outputs : the names of its features
+    name : str
+        The column.
+    kind : str
+        number, boolean, category, date, text, constant, empty, id, leak, target, weight, group,
+        time or excluded.
+    action : str
+        What becomes of it, in one plain sentence.
+    details : str, default=""
+        The figures behind it.
+    n_missing : int, default=0
+        How many of its cells are empty.
+    n_distinct : int, default=0
+        How many values it has.
+    outputs : tuple of str, default=()
+        The names of its features.
+    warnings : tuple of str, default=()
+        What to be wary of.
+
+    Examples
+    --------
+    >>> from mercer.tables import Columns
+    >>> batch = pa.record_batch({"size": [1.0, 2.0, 3.0, 5.0], "price": [1.5, 2.5, 3.25, 6.0]})
+    >>> size, price = Columns("price").fit([batch]).treatments_
+    >>> size.kind, size.outputs, price.kind
+    ('number', ('size',), 'target')
     """
 
     name: str
@@ -56,19 +76,36 @@ class Treatment:
 class Rows:
     """A batch in numbers.
 
-    Attributes
+    Parameters
     ----------
-    X : (n, p) float32, finite
-    y : numbers, or the positions of the classes (-1: a class that training did not have); None
-    without a target
-    weight : float64, or None
-    group : a 64-bit hash of each value, or None
-    time : a number, seconds since 1970 for dates, NaN where missing; or None
-    id : the values as they came, a pyarrow array, or None
-    index : positions in the batch of the rows kept
-    n_unread : cells by column that were filled but could not be read, and count as missing
-    odd : whether a row has a level that training lacks, or lacks a value that training always had,
-    in a column where that is rare
+    X : ndarray of shape (n, p), float32
+        Finite numbers.
+    y : ndarray of shape (n,) or None
+        Numbers, or the positions of the classes (-1: a class that training did not have); None
+        without a target.
+    weight : ndarray of shape (n,), float64, or None
+        The weights.
+    group : ndarray of shape (n,) or None
+        A 64-bit hash of each value.
+    time : ndarray of shape (n,) or None
+        A number, seconds since 1970 for dates, NaN where missing.
+    id : pyarrow.Array or None
+        The values as they came.
+    index : ndarray of shape (n,)
+        Positions in the batch of the rows kept.
+    n_unread : dict of str to int
+        Cells by column that were filled but could not be read, and count as missing.
+    odd : ndarray of shape (n,)
+        Whether a row has a level that training lacks, or lacks a value that training always had,
+        in a column where that is rare.
+
+    Examples
+    --------
+    >>> from mercer.tables import Columns
+    >>> batch = pa.record_batch({"size": [1.0, 2.0, 3.0, 5.0], "price": [1.5, 2.5, 3.25, None]})
+    >>> rows = Columns("price").fit([batch]).transform(batch)
+    >>> rows.y, rows.index
+    (array([1.5 , 2.5 , 3.25]), array([0, 1, 2]))
     """
 
     X: Array
@@ -88,7 +125,22 @@ class Rows:
 @dataclass(frozen=True)
 class SchemaReport:
     """A new table beside the one that was fitted: columns that lack but are not needed, extra ones,
-    and types that differ."""
+    and types that differ.
+
+    Parameters
+    ----------
+    missing : tuple of str
+        Columns that lack.
+    extra : tuple of str
+        Columns that training did not have.
+    coerced : tuple of (str, str, str)
+        Name, type in training, type now.
+
+    Examples
+    --------
+    >>> SchemaReport((), ("colour",), ()).sentences()
+    ('columns not used by the model are ignored: "colour".',)
+    """
 
     missing: tuple[str, ...]
     extra: tuple[str, ...]

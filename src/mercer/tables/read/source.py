@@ -232,7 +232,17 @@ def _same_names(first: FilePart, part: FilePart) -> None:
 
 @dataclass(frozen=True)
 class Source:
-    """Files as one table; see `open_source`."""
+    """Files as one table; see `open_source`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("x,y" + chr(10) + "1,2" + chr(10))
+    >>> source = open_source(path)
+    >>> source.schema.names, [batch.num_rows for batch in source.batches()]
+    (['x', 'y'], [1])
+    """
 
     parts: tuple[FilePart, ...]
     full_schema: Schema
