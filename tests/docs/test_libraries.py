@@ -24,6 +24,7 @@ ESTIMATORS = (
     mercer.LearnedMetric,
 )
 VALUES = (
+    Interval,
     kernels.Matern,
     kernels.RationalQuadratic,
     kernels.Periodic,
@@ -31,7 +32,7 @@ VALUES = (
     methods.Landmarks,
 )
 MODULES = (mercer, kernels, lifts, methods)
-OWNERS = (*MODULES, *ESTIMATORS, mercer.Kernel, Interval)
+OWNERS = (*MODULES, *ESTIMATORS, mercer.Kernel)
 SYMBOLS = {"mercer", "k", "k1", "k2", "X", "Z", "v", "y", "n", "M", "m", "d", "penalty"}
 
 
