@@ -36,7 +36,7 @@ MODELS = {
     "`KernelRidge` over landmarks": [lambda: KernelRidge(k, via="landmarks", random_state=0)],
     "`KernelRidge`, exact": [lambda: KernelRidge(k, via="exact")],
     "`GaussianProcessRegressor` over features": [
-        lambda: GaussianProcessRegressor(k, noise=0.1, via=Fourier(20), random_state=0)
+        lambda: GaussianProcessRegressor(k, noise=0.1, via=Fourier(200), random_state=0)
     ],
     "`GaussianProcessRegressor`, exact": [
         lambda: GaussianProcessRegressor(k, noise=0.1, via="exact")
