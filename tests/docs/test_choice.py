@@ -40,6 +40,7 @@ from mercer.kernels import (
     Polynomial,
     exp,
 )
+from mercer.lifts.duality import EXACT_LIMIT
 from mercer.lifts.widths import MOST_FEATURES, default_features
 from mercer.methods import Landmarks
 from mercer.models.gp import classifier as laplace
@@ -265,9 +266,9 @@ def test_what_the_guide_says_beside_the_tables():
     cheap, dear = (Forecast(1, 1.0, 2.0), Forecast(1, 2.0, 1.0))
     assert support.choose(10**6, s, cost=cheap).way == "exact"
     assert support.choose(10**6, s, cost=dear).way == "features"
-    assert f"up to {MAX_CHOLESKY_ROWS:,} rows by a Cholesky factor" in PAGE.read_text(
-        encoding="utf-8"
-    )
+    text = PAGE.read_text(encoding="utf-8")
+    assert f"up to {MAX_CHOLESKY_ROWS:,} rows by a Cholesky factor" in text
+    assert f"up to {EXACT_LIMIT:,} of them" in text
     assert max(map(default_features, (1, 10**9))) == MOST_FEATURES
 
 
