@@ -16,11 +16,11 @@ from mercer.models.kmeans.lloyd import (
     Clusters,
     FeatureSpace,
     KernelSpace,
+    TwoNearest,
     first_of_least,
     kmeans,
     means,
     seeds,
-    swapped,
 )
 from mercer.operators import KernelOperator
 from mercer.ops.philox import Stream
@@ -121,4 +121,4 @@ def test_swaps_cost_what_they_say():
     D = np.square(A[:, None] - A[:5]).sum(-1)
     far = np.square(A - A[7]).sum(-1)
     plain = [w @ np.minimum(np.delete(D, c, axis=1).min(1), far) for c in range(5)]
-    np.testing.assert_allclose(swapped(D, far, w), plain)
+    np.testing.assert_allclose(TwoNearest.of(D).swapped(far, w, 5), plain)

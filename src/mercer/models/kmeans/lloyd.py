@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from mercer.inputs import Array
 from mercer.logs import logger
 from mercer.operators import Operator
 from mercer.ops.philox import Stream, uniforms
+from mercer.ops.threads import single_blas
 
 LOG = logger("kmeans")
 TINY = np.finfo(np.float64).tiny
@@ -30,6 +32,10 @@ class RowSpace(Protocol):
         """Squared distances of all rows to the points sum_i A_ic x_i, (n, k)."""
         ...
 
+    def inner(self, A: Array) -> Array:
+        """Inner products of these points, (k, k)."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class KernelSpace:
@@ -37,17 +43,24 @@ class KernelSpace:
 
     op: Operator
 
+    @cached_property
+    def diag(self) -> Array:
+        """k(x, x)"""
+        return self.op.diag().astype(np.float64)
+
     def to_rows(self, rows: Array) -> Array:
-        diag = self.op.diag().astype(np.float64)
-        return np.maximum(
-            diag[:, None] - 2 * self.op.block(np.arange(len(diag)), rows) + diag[rows], 0
-        )
+        K = self.op.block(slice(None), rows)
+        return np.maximum(self.diag[:, None] - 2 * K + self.diag[rows], 0)
 
     def to_means(self, A: Array) -> Array:
-        P = (self.op @ A.astype(self.op.dtype)).astype(np.float64)
-        return np.maximum(
-            self.op.diag().astype(np.float64)[:, None] - 2 * P + means_square(A, P), 0
-        )
+        P = self._times(A)
+        return np.maximum(self.diag[:, None] - 2 * P + means_square(A, P), 0)
+
+    def inner(self, A: Array) -> Array:
+        return np.asarray(A.T @ self._times(A))
+
+    def _times(self, A: Array) -> Array:
+        return np.asarray((self.op @ A.astype(self.op.dtype)).astype(np.float64))
 
 
 def means_square(A: Array, P: Array) -> Array:
@@ -88,6 +101,10 @@ class FeatureSpace:
     def to_means(self, A: Array) -> Array:
         return self.distances(self.points(A))
 
+    def inner(self, A: Array) -> Array:
+        P = self.points(A)
+        return P @ P.T
+
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
@@ -122,10 +139,11 @@ def kmeans(
     >>> round(kmeans(KernelSpace(KernelOperator(Linear(), X)), 2, np.ones(4), np.arange(4), Stream(0)).inertia, 9)
     0.01
     """
-    runs = [
-        _lloyd(space, seeds(space, k, weight, order, stream.child(i)), weight, max_iter)
-        for i in range(n_init)
-    ]
+    with single_blas():  # its threads cost more than they bring where each product is small
+        runs = [
+            _lloyd(space, seeds(space, k, weight, order, stream.child(i)), weight, max_iter)
+            for i in range(n_init)
+        ]
     return first_of_least(runs)
 
 
@@ -145,40 +163,59 @@ def seeds(space: RowSpace, k: int, weight: Array, order: Array, stream: Stream) 
     """
     tries = 2 + int(math.log(k))
     chosen = [int(_draw(weight, order, uniforms(stream, 0, 1, 1)[0])[0])]
-    D = np.empty((len(weight), k))  # to every seed
+    D = np.empty((len(weight), k), order="F")  # to every seed
     D[:, :1] = space.to_rows(np.array(chosen))
+    nearest = D[:, 0].copy()
     for i in range(1, k):
-        drawn, far = _candidates(
-            space, D[:, :i].min(1), chosen, weight, order, uniforms(stream, i, i + 1, tries)[0]
-        )
-        best = int(np.argmin(weight @ np.minimum(D[:, :i].min(1)[:, None], far)))
+        u = uniforms(stream, i, i + 1, tries)[0]
+        drawn, far = _candidates(space, nearest, chosen, weight, order, u)
+        best = int(np.argmin(weight @ np.minimum(nearest[:, None], far)))
         chosen.append(int(drawn[best]))
         D[:, i] = far[:, best]
+        np.minimum(nearest, far[:, best], out=nearest)
+    two = TwoNearest.of(D)
     for i in range(k, 2 * k if k > 1 else k):
-        drawn, far = _candidates(
-            space, D.min(1), chosen, weight, order, uniforms(stream, i, i + 1, tries)[0]
-        )
-        costs = np.stack([swapped(D, f, weight) for f in far.T])
+        u = uniforms(stream, i, i + 1, tries)[0]
+        drawn, far = _candidates(space, two.first, chosen, weight, order, u)
+        costs = np.stack([two.swapped(f, weight, k) for f in far.T])
         t, c = np.unravel_index(int(np.argmin(costs)), costs.shape)
-        if costs[t, c] < weight @ D.min(1) * (1 - 1e-9):
+        if costs[t, c] < weight @ two.first * (1 - 1e-9):
             chosen[c], D[:, c] = int(drawn[t]), far[:, t]
+            two = TwoNearest.of(D)
     return np.array(chosen)
 
 
-def swapped(D: Array, far: Array, weight: Array) -> Array:
-    """sum_i w_i min d^2 if seed c were replaced by a row at these distances, for every c, (k,).
+@dataclass(frozen=True, eq=False)
+class TwoNearest:
+    """Which seed is nearest to each row, and the squared distances to it and to the next."""
 
-    >>> swapped(np.array([[0.0, 9.0], [9.0, 0.0], [1.0, 4.0]]), np.array([1.0, 4.0, 0.0]), np.ones(3))
-    array([1., 4.])
-    """
-    at = D.argmin(1)
-    first = D[np.arange(len(D)), at]
-    second = np.partition(D, 1, axis=1)[:, 1]
-    stays = weight * np.minimum(first, far)
-    return np.asarray(
-        stays.sum()
-        + np.bincount(at, weight * np.minimum(second, far) - stays, minlength=D.shape[1])
-    )
+    at: Array
+    first: Array
+    second: Array
+
+    @classmethod
+    def of(cls, D: Array) -> Self:
+        """From squared distances to all seeds, (n, k), one column after the other."""
+        at, first = np.zeros(len(D), np.intp), D[:, 0].copy()
+        second = np.full(len(D), np.inf)
+        for c in range(1, D.shape[1]):
+            closer = D[:, c] < first
+            np.minimum(second, np.where(closer, first, D[:, c]), out=second)
+            np.minimum(first, D[:, c], out=first)
+            at[closer] = c
+        return cls(at, first, second)
+
+    def swapped(self, far: Array, weight: Array, k: int) -> Array:
+        """sum_i w_i min d^2 if seed c were replaced by a row at these distances, for every c,
+        (k,).
+
+        >>> D = np.array([[0.0, 9.0], [9.0, 0.0], [1.0, 4.0]])
+        >>> TwoNearest.of(D).swapped(np.array([1.0, 4.0, 0.0]), np.ones(3), 2)
+        array([1., 4.])
+        """
+        stays = weight * np.minimum(self.first, far)
+        more = weight * np.minimum(self.second, far) - stays
+        return np.asarray(stays.sum() + np.bincount(self.at, more, minlength=k))
 
 
 def _candidates(
