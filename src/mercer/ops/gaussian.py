@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.inputs import Array
+from mercer.inputs import Array, Matrix
 from mercer.ops.jit import njit
 
 FAST = {"contract", "nsz"}
@@ -117,3 +117,21 @@ def reference_moved(X: Array, centre: Array, scale: Array, A: Array, out: Array)
     """The same, plainly."""
     A[:] = (X - centre) * scale
     out[:] = np.square(A, dtype=np.float64).sum(1)
+
+
+@njit(fastmath={"contract"})
+def sparse_products(start, places, numbers, rows, begin, at, other, out):  # type: ignore[no-untyped-def]
+    """out_i = the inner products of row rows + i of a CSR matrix (start, places, numbers) with the
+    rows of another, which is given by its columns (begin, at, other)."""
+    for i in range(out.shape[0]):
+        to = out[i]
+        to[:] = 0
+        for p in range(start[rows + i], start[rows + i + 1]):
+            x, k = numbers[p], places[p]
+            for q in range(begin[k], begin[k + 1]):
+                to[at[q]] += x * other[q]
+
+
+def reference_sparse_products(X: Matrix, Z: Matrix) -> Array:
+    """The same of all rows, plainly."""
+    return np.asarray((X @ Z.T).toarray())

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
-from mercer.inputs import Array, Table
+from mercer.inputs import Array, Matrix, Table
 from mercer.ops import gaussian
 from mercer.ops.distances import TOLERANCE
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts, settle_allocator
-from mercer.pairs.side import Bandwidth, centre_of, per_column
+from mercer.pairs.side import Bandwidth, centre_of, over, per_column, square_norms
 
 MIN_PAIRS = 1 << 16  # fewer are taken plainly, so that no loop is compiled for them
 RAW = 0.05  # of the tolerance: rows as they are, neither moved nor scaled, may use so much of it
@@ -24,10 +24,11 @@ SYRK_COLUMNS = 160  # below, NumPy takes longer to mirror a product than to comp
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows A (n, d) and their squared norms."""
+    """Rows A (n, d), dense or sparse, and their squared norms."""
 
-    A: Array
+    A: Matrix
     norms: Array
+    _turned: dict[int, Matrix] = field(default_factory=dict, repr=False)
 
     @classmethod
     def raw(cls, X: Array) -> Self:
@@ -43,10 +44,23 @@ class Rows:
         parallel_map(lambda s: gaussian.moved(X[s], centre, scale, A[s], norms[s]), _pieces(X))
         return cls(A, norms)
 
+    @classmethod
+    def sparse(cls, X: Matrix, scale: Array, dtype: Any) -> Self:
+        """Scaled, in this precision."""
+        A = over(X, 1 / scale, dtype)
+        return cls(A, square_norms(A))
+
+    def turned(self, cols: slice) -> Matrix:
+        """Some sparse rows by their columns, once."""
+        if cols.start not in self._turned:
+            self._turned[cols.start] = self.A[cols].tocsc()
+        return self._turned[cols.start]
+
     def ready(self) -> Rows:
         """Norms in the precision of the rows; one column has a zero beside it, as BLAS is not
         asked for products of single numbers."""
-        A = self.A if self.A.shape[1] > 1 else np.pad(self.A, ((0, 0), (0, 1)))
+        single = self.A.shape[1] == 1 and isinstance(self.A, np.ndarray)
+        A = np.pad(self.A, ((0, 0), (0, 1))) if single else self.A
         return Rows(A, self.norms.astype(A.dtype))
 
 
@@ -60,9 +74,12 @@ class GaussianPairs:
 
     @classmethod
     def of(cls, X: Table, Z: Table, bandwidth: Bandwidth) -> GaussianPairs | None:
-        """None where digits would be lost, or for few or sparse rows: others know how."""
-        plain = X.items or X.sparse or len(X) * len(Z) < MIN_PAIRS
-        return None if plain else cls._raw(X, Z, bandwidth) or cls._moved(X, Z, bandwidth)
+        """None where digits would be lost, or for few rows: others know how."""
+        if X.items or len(X) * len(Z) < MIN_PAIRS or X.sparse != Z.sparse:
+            return None
+        if X.sparse:
+            return cls._moved(X, Z, bandwidth)
+        return cls._raw(X, Z, bandwidth) or cls._moved(X, Z, bandwidth)
 
     @classmethod
     def _raw(cls, X: Table, Z: Table, bandwidth: Bandwidth) -> GaussianPairs | None:
@@ -78,13 +95,19 @@ class GaussianPairs:
 
     @classmethod
     def _moved(cls, X: Table, Z: Table, bandwidth: Bandwidth) -> GaussianPairs | None:
-        """About their mean, in the precision that squared distances need."""
+        """About their mean where they are dense, in the precision that squared distances need."""
         b, centre = per_column(bandwidth, X.width), centre_of(X, Z)
         with np.errstate(over="ignore", divide="ignore"):
             scale = 1 / b
+
+        def made(data: Matrix, dtype: Any) -> Rows:
+            if centre is None:
+                return Rows.sparse(data, scale, dtype)
+            return Rows.moved(data, centre, scale, dtype)
+
         for dtype in dict.fromkeys((X.dtype, np.dtype(np.float64))):
-            left = Rows.moved(X.data, centre, scale, dtype)  # type: ignore[arg-type]
-            right = left if Z is X else Rows.moved(Z.data, centre, scale, dtype)  # type: ignore[arg-type]
+            left = made(X.data, dtype)
+            right = left if Z is X else made(Z.data, dtype)
             if _rounding(left, right, dtype) <= TOLERANCE[X.dtype]:
                 return cls._ready(left, right, 0.5)
         return None
@@ -104,16 +127,24 @@ class GaussianPairs:
         is for as many numbers or more."""
         shape = rows.stop - rows.start, cols.stop - cols.start
         P = room[: shape[0] * shape[1]].reshape(shape)
-        A, B = self.left.A[rows], self.right.A[cols]
-        if A.shape[1] < SYRK_COLUMNS and self.left is self.right and rows == cols:
-            B = B.copy()
-        with np.errstate(all="ignore"):  # BLAS may leave flags of lanes that hold no entry
-            np.matmul(A, B.T, out=P)
+        self._products(rows, cols, P)
         norms = self.left.norms[rows], self.right.norms[cols]
         gaussian.values(P, *norms, self.gamma, out, row, col)
         if self.left is self.right:
             own = out[row : row + shape[0], col : col + shape[1]]
             meet(own, rows.start - cols.start)
+
+    def _products(self, rows: slice, cols: slice, P: Array) -> None:
+        if not isinstance(self.left.A, np.ndarray):
+            X, Z = self.left.A, self.right.turned(cols)
+            left, right = (X.indptr, X.indices, X.data), (Z.indptr, Z.indices, Z.data)
+            gaussian.sparse_products(*left, rows.start, *right, P)
+            return
+        A, B = self.left.A[rows], self.right.A[cols]
+        if A.shape[1] < SYRK_COLUMNS and self.left is self.right and rows == cols:
+            B = B.copy()
+        with np.errstate(all="ignore"):  # BLAS may leave flags of lanes that hold no entry
+            np.matmul(A, B.T, out=P)
 
     def matrix(self, out: Array) -> Array:
         """out = all values: of rows with themselves one triangle, and its mirror image."""
@@ -139,7 +170,7 @@ class GaussianPairs:
 
     def tile(self, *, symmetric: bool) -> tuple[int, int]:
         """The most rows and columns of a tile."""
-        n, m = len(self.left.A), len(self.right.A)
+        n, m = self.left.A.shape[0], self.right.A.shape[0]
         side = SIDE[self.dtype.itemsize]
         if symmetric:
             return (side, side)

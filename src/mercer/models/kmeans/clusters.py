@@ -274,8 +274,13 @@ def over_features(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
     w = np.ones(len(X)) if weight is None else weight
     phi = fitted_map(s.kernel, s.lift, s.method, X, weight, seed=s.random_state, memory=s.memory)
     batches = _batches(phi, X, s.memory)
-    origin = mean_of(batches(), w)
-    space = FeatureSpace(batches, len(X), origin)
+    origin = mean_of(batches(), w).astype(X.dtype).astype(np.float64)
+    kept = len(X) * phi.width * X.dtype.itemsize <= s.memory / 2
+    space = (
+        PointSpace(np.concatenate([F - origin.astype(F.dtype) for _, F in batches()]))
+        if kept
+        else FeatureSpace(batches, len(X), origin)
+    )
     found = _run(s, space, X, w)
     points = space.points(found.coef)
     inner = points @ points.T

@@ -7,13 +7,14 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Protocol
 
 import numpy as np
 
 from mercer.inputs import Array
 from mercer.logs import logger
 from mercer.operators import Operator
+from mercer.ops.nearest import swap_costs, two_nearest
 from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import single_blas
 
@@ -163,7 +164,7 @@ def seeds(space: RowSpace, k: int, weight: Array, order: Array, stream: Stream) 
     """
     tries = 2 + int(math.log(k))
     chosen = [int(_draw(weight, order, uniforms(stream, 0, 1, 1)[0])[0])]
-    D = np.empty((len(weight), k), order="F")  # to every seed
+    D = np.empty((len(weight), k))  # to every seed
     D[:, :1] = space.to_rows(np.array(chosen))
     nearest = D[:, 0].copy()
     for i in range(1, k):
@@ -173,49 +174,16 @@ def seeds(space: RowSpace, k: int, weight: Array, order: Array, stream: Stream) 
         chosen.append(int(drawn[best]))
         D[:, i] = far[:, best]
         np.minimum(nearest, far[:, best], out=nearest)
-    two = TwoNearest.of(D)
+    two = two_nearest(D)
     for i in range(k, 2 * k if k > 1 else k):
         u = uniforms(stream, i, i + 1, tries)[0]
-        drawn, far = _candidates(space, two.first, chosen, weight, order, u)
-        costs = np.stack([two.swapped(f, weight, k) for f in far.T])
+        drawn, far = _candidates(space, two[1], chosen, weight, order, u)
+        costs = swap_costs(*two, far, weight, k)
         t, c = np.unravel_index(int(np.argmin(costs)), costs.shape)
-        if costs[t, c] < weight @ two.first * (1 - 1e-9):
+        if costs[t, c] < weight @ two[1] * (1 - 1e-9):
             chosen[c], D[:, c] = int(drawn[t]), far[:, t]
-            two = TwoNearest.of(D)
+            two = two_nearest(D)
     return np.array(chosen)
-
-
-@dataclass(frozen=True, eq=False)
-class TwoNearest:
-    """Which seed is nearest to each row, and the squared distances to it and to the next."""
-
-    at: Array
-    first: Array
-    second: Array
-
-    @classmethod
-    def of(cls, D: Array) -> Self:
-        """From squared distances to all seeds, (n, k), one column after the other."""
-        at, first = np.zeros(len(D), np.intp), D[:, 0].copy()
-        second = np.full(len(D), np.inf)
-        for c in range(1, D.shape[1]):
-            closer = D[:, c] < first
-            np.minimum(second, np.where(closer, first, D[:, c]), out=second)
-            np.minimum(first, D[:, c], out=first)
-            at[closer] = c
-        return cls(at, first, second)
-
-    def swapped(self, far: Array, weight: Array, k: int) -> Array:
-        """sum_i w_i min d^2 if seed c were replaced by a row at these distances, for every c,
-        (k,).
-
-        >>> D = np.array([[0.0, 9.0], [9.0, 0.0], [1.0, 4.0]])
-        >>> TwoNearest.of(D).swapped(np.array([1.0, 4.0, 0.0]), np.ones(3), 2)
-        array([1., 4.])
-        """
-        stays = weight * np.minimum(self.first, far)
-        more = weight * np.minimum(self.second, far) - stays
-        return np.asarray(stays.sum() + np.bincount(self.at, more, minlength=k))
 
 
 def _candidates(
@@ -237,28 +205,26 @@ def _draw(mass: Array, order: Array, u: Array) -> Array:
 
 
 def _lloyd(space: RowSpace, first: Array, weight: Array, max_iter: int) -> Clusters:
-    k, n = len(first), len(weight)
+    k = len(first)
     near = space.to_rows(first)
-    labels, step, before = near.argmin(1), 0, math.inf
+    rounding = 1e-12 * float(weight @ near.max(1))
+    (labels, own, _), step, before = two_nearest(near), 0, math.inf
     while True:
-        coef = means(labels, near, weight, k)
-        near = space.to_means(coef)
-        new, step = near.argmin(1), step + 1
-        inertia = float(weight @ near[np.arange(n), new])
-        settled = bool((new == labels).all()) or inertia >= before - 1e-12 * float(
-            weight @ near.max(1)
-        )  # or rounding alone
+        coef = means(labels, own, weight, k)
+        new, own, _ = two_nearest(space.to_means(coef))
+        step, inertia = step + 1, float(weight @ own)
+        settled = bool((new == labels).all()) or inertia >= before - rounding
         LOG.info("step %d: inertia %.8g", step, inertia)
         if settled or step >= max_iter:
             return Clusters(new, coef, inertia, step, settled)
         labels, before = new, inertia
 
 
-def means(labels: Array, near: Array, weight: Array, k: int) -> Array:
+def means(labels: Array, own: Array, weight: Array, k: int) -> Array:
     """Coefficients (n, k) of the clusters' means; an empty one becomes a row that is far from its
-    own mean.
+    own mean, to which squared distances are `own`.
 
-    >>> means(np.array([0, 0, 0]), np.array([[1.0], [4.0], [0.0]]), np.ones(3), 2)[:, 1]
+    >>> means(np.array([0, 0, 0]), np.array([1.0, 4.0, 0.0]), np.ones(3), 2)[:, 1]
     array([0., 1., 0.])
     """
     n = len(labels)
@@ -266,7 +232,7 @@ def means(labels: Array, near: Array, weight: Array, k: int) -> Array:
     A[np.arange(n), labels] = weight
     size = A.sum(0)
     empty = np.flatnonzero(size <= 0)
-    far = np.argsort(-weight * near[np.arange(n), labels], kind="stable")[: len(empty)]
+    far = np.argsort(-weight * own, kind="stable")[: len(empty)] if len(empty) else empty
     A[:, empty] = 0
     A[far, empty[: len(far)]] = 1
     return A / np.where(size > 0, size, 1)

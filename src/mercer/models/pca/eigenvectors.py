@@ -22,7 +22,11 @@ from mercer.store import register
 KEPT = 0.5  # of the memory limit: a matrix that is multiplied with is kept within it
 FACTORED = 5000  # rows up to which it is certain that a matrix is of a kernel
 PIECE_ROWS = 256  # of a matrix that is multiplied with, at a time
-DEPTH = 8  # blocks of a Krylov space before it starts afresh from its best vectors
+DEPTH, BASIS = (
+    8,
+    320,
+)  # blocks of a Krylov space, or vectors if that is more, before it starts afresh
+LOOKS = 4  # blocks between looks at what was found
 RESTARTS = 12
 TOL = 1e-7  # of |A v - value v| / value
 FLOOR = 1e-12  # of the largest eigenvalue: smaller ones are rounding
@@ -227,19 +231,20 @@ def _leading(
     product: Callable[[Array], Array], n: int, k: int, seed: int, restarts: int
 ) -> tuple[Eigenpairs, float, int]:
     width, products = block_of(n, k), 0
-    most = max(min(n, DEPTH * width), width) + width
+    depth = max(DEPTH, BASIS // width)
+    most = max(min(n, depth * width), width) + width
     room, images = np.empty((n, most), order="F"), np.empty((n, most), order="F")
     V = qr(normals(Stream(seed), 0, n, width), mode="economic", check_finite=False)[0]
     for _ in range(restarts):
         r = 0
         left = np.full(k, np.inf)
-        for more in range(1, DEPTH + 1):
+        for more in range(1, depth + 1):
             at = slice(r, r + V.shape[1])
             room[:, at], images[:, at] = V, product(V)
             r, products = at.stop, products + 1
             V = _fresh(images[:, at], room[:, :r])
-            done = r >= min(n, DEPTH * width) or more == DEPTH or not V.shape[1]
-            if more % 2 == 0 or done:  # looking costs about as much as a product
+            done = r >= min(n, depth * width) or more == depth or not V.shape[1]
+            if more % LOOKS == 0 or done:  # looking costs more than a product
                 s = _ritz(room[:, :r], images[:, :r], k, width)
                 left = np.linalg.norm(s.images - s.vectors[:, :k] * s.values[:k], axis=0)
                 if done or _small(left, s.values):
