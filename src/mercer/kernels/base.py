@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 import numpy as np
 
 from mercer.inputs import Array, Table, is_vector, table
+from mercer.kernels.checks import empty as empty
 from mercer.kernels.checks import positive as positive
 from mercer.kernels.checks import positives as positives
 from mercer.kernels.checks import whole as whole
@@ -394,14 +395,3 @@ def _sparse(t: Table) -> Table:
     from scipy.sparse import csr_array
 
     return t if t.sparse else Table(csr_array(t.data), t.columns)
-
-
-def empty(shape: tuple[int, int], dtype: Any) -> Array:
-    """Room for a Gram matrix, or a sentence on what to do without one."""
-    try:
-        return np.empty(shape, dtype)
-    except MemoryError as e:
-        size = shape[0] * shape[1] * np.dtype(dtype).itemsize / 1e9
-        raise MemoryError(
-            f"the Gram matrix needs {size:,.0f} GB; use k.operator(X, Z), which never forms it."
-        ) from e

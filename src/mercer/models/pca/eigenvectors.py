@@ -163,6 +163,11 @@ def block_of(n: int, k: int) -> int:
     return min(n, k + max(OVERSAMPLING, k // 5))
 
 
+def basis_of(k: int) -> int:
+    """How many vectors a space for k components holds at most."""
+    return max(DEPTH * (k + OVERSAMPLING), BASIS)
+
+
 def lowest(op: Operator, top: float, tol: float, seed: int = 0) -> float:
     """The smallest eigenvalue of the centred matrix, whose largest is `top`, where it is below
     -tol; 0 elsewhere.
