@@ -162,7 +162,9 @@ class KernelOperator:
             )
 
         # Of a symmetric operator one triangle: the weights of a pair and of its mirror image add.
-        columns = self.triangle() if self.symmetric else self._columns
+        # Tiles are those of the formula, whose sides are copies of rows.
+        across = tiles.square if self.symmetric else tiles.columns
+        columns = self._prepared(self._step(across(self.dtype.itemsize)))
 
         def add(i: int) -> Array:
             rows, right = (columns[i][0], columns[i:]) if self.symmetric else (pieces[i], columns)
@@ -172,7 +174,7 @@ class KernelOperator:
                 axis=0,
             )
 
-        pieces = tiles.cuts(self.shape[0], self._rows_step)
+        pieces = tiles.cuts(self.shape[0], self._step(tiles.TILE_ROWS))
         tiles.settle_allocator()
         return np.sum(
             parallel_map(add, range(len(columns) if self.symmetric else len(pieces))), axis=0
