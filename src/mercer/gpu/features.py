@@ -96,7 +96,7 @@ class FourierMoments:
         given = [A for A in (X, Y, weight) if A is not None]
         for at, sent in zip(cuts, batches(given, cuts, self.device), strict=True):
             rest = iter(sent[1:])
-            beside = Beside(
+            beside = BesideFeatures(
                 None if Y is None else next(rest), None if weight is None else next(rest)
             )
             runs, order = _by_folds(fold[at], k)
@@ -108,7 +108,7 @@ class FourierMoments:
 
     def _add(
         self, sums: list[SquareSums], work: Workspace, side: FrequencySide, X: Tensor,
-        beside: Beside, runs: list[int], order: Tensor | None,
+        beside: BesideFeatures, runs: list[int], order: Tensor | None,
     ) -> None:  # fmt: skip
         """A batch of rows, those of each fold in a run of their own."""
         n = runs[-1]
@@ -202,7 +202,7 @@ class Workspace:
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class BesideFeatures:
     """Targets and weights of a batch."""
 
     Y: Tensor | None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 import numpy as np
 
 from mercer.inputs import Array, Table, is_vector, table
+from mercer.kernels.checks import empty as empty
 from mercer.kernels.checks import positive as positive
 from mercer.kernels.checks import positives as positives
 from mercer.kernels.checks import whole as whole
@@ -32,6 +33,7 @@ from mercer.pairs import (
     contract,
     squares,
 )
+from mercer.pairs.gaussian import GaussianPairs
 from mercer.pairs.inputs import pair_gradients
 
 if TYPE_CHECKING:
@@ -104,10 +106,13 @@ class Kernel(Params):
         if is_vector(X) and is_vector(Z):
             return float(self(np.reshape(X, (1, -1)), np.reshape(Z, (1, -1)))[0, 0])
         left, right = self.tables(X, Z)
-        on, same, centre = self.settled(left, right).on, right is left, centre_of(left, right)
+        kernel, same = self.settled(left, right), right is left
         out = empty((len(left), len(right)), left.dtype)
         if out.size == 0:
             return out
+        if (pairs := kernel.fast(left, right)) is not None:
+            return pairs.matrix(out)
+        on, centre = kernel.on, centre_of(left, right)
         if out.size <= 1 << 14:
             s = Side(left, centre)
             out[:] = on(Tile(s, s, 0) if same else Tile(s, Side(right, centre)))
@@ -120,6 +125,10 @@ class Kernel(Params):
             symmetric=same,
             wide=WIDE if left.items else 1,
         )
+
+    def fast(self, X: Table, Z: Table) -> GaussianPairs | None:
+        """Values between these rows by loops of their own; None where there are none."""
+        return None
 
     def diag(self, X: Any) -> Array:
         """k(x_i, x_i), shape (n,)."""
@@ -386,14 +395,3 @@ def _sparse(t: Table) -> Table:
     from scipy.sparse import csr_array
 
     return t if t.sparse else Table(csr_array(t.data), t.columns)
-
-
-def empty(shape: tuple[int, int], dtype: Any) -> Array:
-    """Room for a Gram matrix, or a sentence on what to do without one."""
-    try:
-        return np.empty(shape, dtype)
-    except MemoryError as e:
-        size = shape[0] * shape[1] * np.dtype(dtype).itemsize / 1e9
-        raise MemoryError(
-            f"the Gram matrix needs {size:,.0f} GB; use k.operator(X, Z), which never forms it."
-        ) from e

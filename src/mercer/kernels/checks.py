@@ -1,4 +1,5 @@
-"""What numbers a kernel or a map may be given: positive ones, whole ones, one a column."""
+"""What numbers a kernel or a map may be given: positive ones, whole ones, one a column; and room for
+its values."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+
+from mercer.inputs import Array
 
 
 def positive(value: Any, name: str, *, zero: bool = False) -> float:
@@ -41,3 +44,14 @@ def positives(value: Any, name: str) -> float | tuple[float, ...]:
             raise ValueError(f"{name} is empty; give one number, or one a column.")
         return tuple(positive(v, name) for v in value)
     return positive(value, name)
+
+
+def empty(shape: tuple[int, int], dtype: Any) -> Array:
+    """Room for a Gram matrix, or a sentence on what to do without one."""
+    try:
+        return np.empty(shape, dtype)
+    except MemoryError as e:
+        size = shape[0] * shape[1] * np.dtype(dtype).itemsize / 1e9
+        raise MemoryError(
+            f"the Gram matrix needs {size:,.0f} GB; use k.operator(X, Z), which never forms it."
+        ) from e

@@ -17,6 +17,7 @@ from mercer.ops import tiles
 from mercer.ops.distances import WIDE_COLUMNS
 from mercer.ops.threads import parallel_map
 from mercer.pairs import Side, Tile, centre_of
+from mercer.pairs.gaussian import GaussianPairs
 
 Columns = list[tuple[slice, Side | None]]
 # of some rows, the values of tiles from left to right, and the columns they are of
@@ -62,7 +63,6 @@ class KernelOperator:
         self.symmetric = self.Z is self.X
         self.shape = len(self.X), len(self.Z)
         self.dtype = self.X.dtype
-        self._centre = centre_of(self.X, self.Z)
 
     def __repr__(self) -> str:
         return f"KernelOperator({self.kernel!r}, shape={self.shape}, dtype={self.dtype})"
@@ -125,7 +125,7 @@ class KernelOperator:
             out[rows] = total
 
         tiles.settle_allocator()
-        parallel_map(add, tiles.cuts(self.shape[0], self._step(tiles.TILE_ROWS)))
+        parallel_map(add, tiles.cuts(self.shape[0], self._rows_step))
         return out
 
     def _times_symmetric(self, W: Array, lanes: int, values: TileValues) -> Array:
@@ -162,7 +162,9 @@ class KernelOperator:
             )
 
         # Of a symmetric operator one triangle: the weights of a pair and of its mirror image add.
-        columns = self.triangle() if self.symmetric else self._columns
+        # Tiles are those of the formula, whose sides are copies of rows.
+        across = tiles.square if self.symmetric else tiles.columns
+        columns = self._prepared(self._step(across(self.dtype.itemsize)))
 
         def add(i: int) -> Array:
             rows, right = (columns[i][0], columns[i:]) if self.symmetric else (pieces[i], columns)
@@ -263,14 +265,38 @@ class KernelOperator:
     # tiles
     def values(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Array]]:
         """K of these rows by columns, from left to right."""
+        if self._fast is not None:
+            yield from self._fast_values(rows, columns)
+            return
         for cols, tile in self._tiles(rows, columns):
             shape = (len(tile.X), len(tile.Z))
             yield cols, tiles.broadcast(self.kernel.on(tile), shape, self.dtype)
+
+    def _fast_values(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Array]]:
+        """The same by loops of the kernel; a tile is read before the next is asked for."""
+        assert self._fast is not None
+        n, wide = rows.stop - rows.start, max(cols.stop - cols.start for cols, _ in columns)
+        room, found = np.empty(n * wide, self._fast.dtype), np.empty(n * wide, self.dtype)
+        for cols, _ in columns:
+            m = cols.stop - cols.start
+            K = found[: n * m].reshape(n, m)
+            self._fast.fill(rows, cols, K, 0, 0, room)
+            yield cols, K
+
+    @cached_property
+    def _centre(self) -> Array | None:
+        return centre_of(self.X, self.Z)
+
+    @cached_property
+    def _fast(self) -> GaussianPairs | None:
+        return self.kernel.fast(self.X, self.Z)
 
     def triangle(self) -> Columns:
         """The pieces of a symmetric operator's rows; those from number i on are the columns of the
         i-th.
         """
+        if self._fast is not None:
+            return self._prepared(self._fast.tile(symmetric=True)[0])
         return self._prepared(self._step(tiles.square(self.dtype.itemsize)))
 
     def _tiles(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Tile]]:
@@ -288,8 +314,17 @@ class KernelOperator:
                 ),
             )
 
+    @property
+    def _rows_step(self) -> int:
+        """Rows of a tile."""
+        if self._fast is not None:
+            return self._fast.tile(symmetric=False)[0]
+        return self._step(tiles.TILE_ROWS)
+
     @cached_property
     def _columns(self) -> Columns:
+        if self._fast is not None:
+            return self._prepared(self._fast.tile(symmetric=False)[1])
         wide = tiles.WIDE if self.Z.items else 1
         return self._prepared(self._step(wide * tiles.columns(self.dtype.itemsize)))
 

@@ -147,10 +147,10 @@ class MappedTiles:
         self.inner, self.S, self.centre, self.dtype = inner, S, centre, inner.dtype
         self.one_sided = one_sided(inner)
 
-    def side(self, rows: Table, *, left: bool) -> Array:
+    def side(self, rows: Table, *, left: bool) -> Any:
         return self.inner.side(mapped_rows(rows, self.S, self.centre), left=left)
 
-    def fill(self, left: Array, right: Array, out: Array) -> None:
+    def fill(self, left: Any, right: Any, out: Array) -> None:
         self.inner.fill(left, right, out)
 
     @classmethod

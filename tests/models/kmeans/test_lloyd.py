@@ -20,9 +20,9 @@ from mercer.models.kmeans.lloyd import (
     kmeans,
     means,
     seeds,
-    swapped,
 )
 from mercer.operators import KernelOperator
+from mercer.ops.nearest import swap_costs, two_nearest
 from mercer.ops.philox import Stream
 
 
@@ -76,8 +76,8 @@ def test_k_means_plus_plus_finds_every_blob_more_often_than_chance():
 
 
 def test_empty_clusters_are_mended():
-    near = np.array([[0.0, 9.0], [1.0, 9.0], [5.0, 9.0]])
-    A = means(np.zeros(3, int), near, np.ones(3), 2)
+    own = np.array([0.0, 1.0, 5.0])
+    A = means(np.zeros(3, int), own, np.ones(3), 2)
     assert A[:, 1].tolist() == [0, 0, 1]
     X = np.repeat([[0.0], [1.0]], 20, axis=0)
     with pytest.warns(ConvergenceWarning, match="only 2 of 4 clusters"):
@@ -121,4 +121,5 @@ def test_swaps_cost_what_they_say():
     D = np.square(A[:, None] - A[:5]).sum(-1)
     far = np.square(A - A[7]).sum(-1)
     plain = [w @ np.minimum(np.delete(D, c, axis=1).min(1), far) for c in range(5)]
-    np.testing.assert_allclose(swapped(D, far, w), plain)
+    costs = swap_costs(*two_nearest(D), far[:, None], w, 5)
+    np.testing.assert_allclose(costs[0], plain)

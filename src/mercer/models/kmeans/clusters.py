@@ -22,8 +22,11 @@ from mercer.lifts.base import stream_of
 from mercer.models.base import bytes_of, check_finite
 from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.kmeans.lloyd import Clusters, FeatureSpace, KernelSpace, RowSpace, kmeans
+from mercer.models.kmeans.points import PIECE, PointSpace
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.settings import FittedKernel, KernelSetting, LiftSetting, Seed, way_of, whole
+from mercer.ops.threads import parallel_map, single_blas
+from mercer.ops.tiles import cuts
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -227,20 +230,30 @@ def exactly(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
         if s.precomputed
         else Expansion(kernel_at(s.kernel, X, weight), _own(X))
     )
-    origin = (
-        mean_of([(slice(0, len(X)), X.data)], w) if _moves(over.kernel) and not X.sparse else 0.0
-    )
-    op, where, digits = _operator(s, over, about(X, origin))
-    space = KernelSpace(op)
+    origin: float | Array = 0.0
+    if _moves(over.kernel) and not X.sparse:  # in the digits of rows, which then lose none
+        origin = _mean(X, w).astype(X.dtype).astype(np.float64)
+    moved = about(X, origin)
+    space: RowSpace
+    if _points(s, over.kernel, X):
+        space, how, digits = PointSpace(moved.data), "points of a linear kernel", X.dtype
+    else:
+        op, where, digits = _operator(s, over, moved)
+        space, how = KernelSpace(op), f"compared with each other, tile by tile{where}"
     found = _run(s, space, X, w)
-    P = (space.op @ found.coef.astype(space.op.dtype)).astype(np.float64)
-    inner = found.coef.T @ P
-    plan = _plan("exact", f"compared with each other, tile by tile{where}", found)
+    inner = space.inner(found.coef)
+    plan = _plan("exact", how, found)
     return (
         KernelMeans(plan, _kept(found, inner), over, found.coef, origin),
         found,
         distinct(inner, digits),
     )
+
+
+def _points(s: KMeansSettings, kernel: FittedKernel, X: Table) -> bool:
+    """Whether rows are the points of their kernel, which are then seen as such."""
+    plain = isinstance(kernel, Linear) and kernel.metric is None
+    return plain and not X.items and not X.sparse and device_of(s.device) is None
 
 
 def _operator(s: KMeansSettings, over: Expansion, X: Table) -> tuple[Any, str, DTypeLike]:
@@ -261,8 +274,13 @@ def over_features(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
     w = np.ones(len(X)) if weight is None else weight
     phi = fitted_map(s.kernel, s.lift, s.method, X, weight, seed=s.random_state, memory=s.memory)
     batches = _batches(phi, X, s.memory)
-    origin = mean_of(batches(), w)
-    space = FeatureSpace(batches, len(X), origin)
+    origin = mean_of(batches(), w).astype(X.dtype).astype(np.float64)
+    kept = len(X) * phi.width * X.dtype.itemsize <= s.memory / 2
+    space = (
+        PointSpace(np.concatenate([F - origin.astype(F.dtype) for _, F in batches()]))
+        if kept
+        else FeatureSpace(batches, len(X), origin)
+    )
     found = _run(s, space, X, w)
     points = space.points(found.coef)
     inner = points @ points.T
@@ -302,7 +320,10 @@ def _order(s: KMeansSettings, X: Table) -> Array:
     instead of weighing two."""
     if s.precomputed or X.items:
         return np.arange(len(X))
-    return np.argsort(X.data @ np.cos(np.arange(X.width)), kind="stable")
+    along = np.cos(np.arange(X.width))
+    step = max(64, PIECE // max(X.width, 1))
+    parts = parallel_map(lambda at: X.data[at] @ along, cuts(len(X), step))
+    return np.argsort(np.concatenate(parts), kind="stable")
 
 
 def _kept(found: Clusters, inner: Array) -> Run:
@@ -324,8 +345,14 @@ def about(X: Table, origin: float | Array) -> Table:
     """Rows about an origin, where there is one."""
     if not isinstance(origin, np.ndarray):
         return X
-    data = (X.data.toarray() if X.sparse else X.data) - origin
-    return Table(data.astype(X.dtype, copy=False), X.columns)
+    data = (X.data.toarray() if X.sparse else X.data) - origin.astype(X.dtype)
+    return Table(data, X.columns)
+
+
+def _mean(X: Table, w: Array) -> Array:
+    pieces = cuts(len(X), max(64, PIECE // X.width))
+    with single_blas():
+        return mean_of(((at, X.data[at]) for at in pieces), w)
 
 
 def mean_of(batches: Iterable[tuple[slice, Array]], w: Array) -> Array:

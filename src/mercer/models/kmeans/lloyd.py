@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +14,9 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.logs import logger
 from mercer.operators import Operator
+from mercer.ops.nearest import swap_costs, two_nearest
 from mercer.ops.philox import Stream, uniforms
+from mercer.ops.threads import single_blas
 
 LOG = logger("kmeans")
 TINY = np.finfo(np.float64).tiny
@@ -30,6 +33,10 @@ class RowSpace(Protocol):
         """Squared distances of all rows to the points sum_i A_ic x_i, (n, k)."""
         ...
 
+    def inner(self, A: Array) -> Array:
+        """Inner products of these points, (k, k)."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class KernelSpace:
@@ -37,17 +44,24 @@ class KernelSpace:
 
     op: Operator
 
+    @cached_property
+    def diag(self) -> Array:
+        """k(x, x)"""
+        return self.op.diag().astype(np.float64)
+
     def to_rows(self, rows: Array) -> Array:
-        diag = self.op.diag().astype(np.float64)
-        return np.maximum(
-            diag[:, None] - 2 * self.op.block(np.arange(len(diag)), rows) + diag[rows], 0
-        )
+        K = self.op.block(slice(None), rows)
+        return np.maximum(self.diag[:, None] - 2 * K + self.diag[rows], 0)
 
     def to_means(self, A: Array) -> Array:
-        P = (self.op @ A.astype(self.op.dtype)).astype(np.float64)
-        return np.maximum(
-            self.op.diag().astype(np.float64)[:, None] - 2 * P + means_square(A, P), 0
-        )
+        P = self._times(A)
+        return np.maximum(self.diag[:, None] - 2 * P + means_square(A, P), 0)
+
+    def inner(self, A: Array) -> Array:
+        return np.asarray(A.T @ self._times(A))
+
+    def _times(self, A: Array) -> Array:
+        return np.asarray((self.op @ A.astype(self.op.dtype)).astype(np.float64))
 
 
 def means_square(A: Array, P: Array) -> Array:
@@ -88,6 +102,10 @@ class FeatureSpace:
     def to_means(self, A: Array) -> Array:
         return self.distances(self.points(A))
 
+    def inner(self, A: Array) -> Array:
+        P = self.points(A)
+        return P @ P.T
+
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
@@ -122,10 +140,11 @@ def kmeans(
     >>> round(kmeans(KernelSpace(KernelOperator(Linear(), X)), 2, np.ones(4), np.arange(4), Stream(0)).inertia, 9)
     0.01
     """
-    runs = [
-        _lloyd(space, seeds(space, k, weight, order, stream.child(i)), weight, max_iter)
-        for i in range(n_init)
-    ]
+    with single_blas():  # its threads cost more than they bring where each product is small
+        runs = [
+            _lloyd(space, seeds(space, k, weight, order, stream.child(i)), weight, max_iter)
+            for i in range(n_init)
+        ]
     return first_of_least(runs)
 
 
@@ -147,38 +166,24 @@ def seeds(space: RowSpace, k: int, weight: Array, order: Array, stream: Stream) 
     chosen = [int(_draw(weight, order, uniforms(stream, 0, 1, 1)[0])[0])]
     D = np.empty((len(weight), k))  # to every seed
     D[:, :1] = space.to_rows(np.array(chosen))
+    nearest = D[:, 0].copy()
     for i in range(1, k):
-        drawn, far = _candidates(
-            space, D[:, :i].min(1), chosen, weight, order, uniforms(stream, i, i + 1, tries)[0]
-        )
-        best = int(np.argmin(weight @ np.minimum(D[:, :i].min(1)[:, None], far)))
+        u = uniforms(stream, i, i + 1, tries)[0]
+        drawn, far = _candidates(space, nearest, chosen, weight, order, u)
+        best = int(np.argmin(weight @ np.minimum(nearest[:, None], far)))
         chosen.append(int(drawn[best]))
         D[:, i] = far[:, best]
+        np.minimum(nearest, far[:, best], out=nearest)
+    two = two_nearest(D)
     for i in range(k, 2 * k if k > 1 else k):
-        drawn, far = _candidates(
-            space, D.min(1), chosen, weight, order, uniforms(stream, i, i + 1, tries)[0]
-        )
-        costs = np.stack([swapped(D, f, weight) for f in far.T])
+        u = uniforms(stream, i, i + 1, tries)[0]
+        drawn, far = _candidates(space, two[1], chosen, weight, order, u)
+        costs = swap_costs(*two, far, weight, k)
         t, c = np.unravel_index(int(np.argmin(costs)), costs.shape)
-        if costs[t, c] < weight @ D.min(1) * (1 - 1e-9):
+        if costs[t, c] < weight @ two[1] * (1 - 1e-9):
             chosen[c], D[:, c] = int(drawn[t]), far[:, t]
+            two = two_nearest(D)
     return np.array(chosen)
-
-
-def swapped(D: Array, far: Array, weight: Array) -> Array:
-    """sum_i w_i min d^2 if seed c were replaced by a row at these distances, for every c, (k,).
-
-    >>> swapped(np.array([[0.0, 9.0], [9.0, 0.0], [1.0, 4.0]]), np.array([1.0, 4.0, 0.0]), np.ones(3))
-    array([1., 4.])
-    """
-    at = D.argmin(1)
-    first = D[np.arange(len(D)), at]
-    second = np.partition(D, 1, axis=1)[:, 1]
-    stays = weight * np.minimum(first, far)
-    return np.asarray(
-        stays.sum()
-        + np.bincount(at, weight * np.minimum(second, far) - stays, minlength=D.shape[1])
-    )
 
 
 def _candidates(
@@ -200,28 +205,26 @@ def _draw(mass: Array, order: Array, u: Array) -> Array:
 
 
 def _lloyd(space: RowSpace, first: Array, weight: Array, max_iter: int) -> Clusters:
-    k, n = len(first), len(weight)
+    k = len(first)
     near = space.to_rows(first)
-    labels, step, before = near.argmin(1), 0, math.inf
+    rounding = 1e-12 * float(weight @ near.max(1))
+    (labels, own, _), step, before = two_nearest(near), 0, math.inf
     while True:
-        coef = means(labels, near, weight, k)
-        near = space.to_means(coef)
-        new, step = near.argmin(1), step + 1
-        inertia = float(weight @ near[np.arange(n), new])
-        settled = bool((new == labels).all()) or inertia >= before - 1e-12 * float(
-            weight @ near.max(1)
-        )  # or rounding alone
+        coef = means(labels, own, weight, k)
+        new, own, _ = two_nearest(space.to_means(coef))
+        step, inertia = step + 1, float(weight @ own)
+        settled = bool((new == labels).all()) or inertia >= before - rounding
         LOG.info("step %d: inertia %.8g", step, inertia)
         if settled or step >= max_iter:
             return Clusters(new, coef, inertia, step, settled)
         labels, before = new, inertia
 
 
-def means(labels: Array, near: Array, weight: Array, k: int) -> Array:
+def means(labels: Array, own: Array, weight: Array, k: int) -> Array:
     """Coefficients (n, k) of the clusters' means; an empty one becomes a row that is far from its
-    own mean.
+    own mean, to which squared distances are `own`.
 
-    >>> means(np.array([0, 0, 0]), np.array([[1.0], [4.0], [0.0]]), np.ones(3), 2)[:, 1]
+    >>> means(np.array([0, 0, 0]), np.array([1.0, 4.0, 0.0]), np.ones(3), 2)[:, 1]
     array([0., 1., 0.])
     """
     n = len(labels)
@@ -229,7 +232,7 @@ def means(labels: Array, near: Array, weight: Array, k: int) -> Array:
     A[np.arange(n), labels] = weight
     size = A.sum(0)
     empty = np.flatnonzero(size <= 0)
-    far = np.argsort(-weight * near[np.arange(n), labels], kind="stable")[: len(empty)]
+    far = np.argsort(-weight * own, kind="stable")[: len(empty)] if len(empty) else empty
     A[:, empty] = 0
     A[far, empty[: len(far)]] = 1
     return A / np.where(size > 0, size, 1)

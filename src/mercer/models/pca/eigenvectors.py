@@ -15,12 +15,18 @@ from mercer.invariants import Floats, Whole
 from mercer.linalg.decompose import OVERSAMPLING, Eigenpairs, largest, signed
 from mercer.operators import Operator, dense
 from mercer.ops.philox import Stream, normals
+from mercer.ops.threads import parallel_map, single_blas
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
 KEPT = 0.5  # of the memory limit: a matrix that is multiplied with is kept within it
 FACTORED = 5000  # rows up to which it is certain that a matrix is of a kernel
-DEPTH = 8  # blocks of a Krylov space before it starts afresh from its best vectors
+PIECE_ROWS = 256  # of a matrix that is multiplied with, at a time
+DEPTH, BASIS = (
+    8,
+    320,
+)  # blocks of a Krylov space, or vectors if that is more, before it starts afresh
+LOOKS = 4  # blocks between looks at what was found
 RESTARTS = 12
 TOL = 1e-7  # of |A v - value v| / value
 FLOOR = 1e-12  # of the largest eigenvalue: smaller ones are rounding
@@ -106,7 +112,7 @@ def components(
         )
         s, residual, products = Eigenpairs(np.maximum(values[::-1], 0), vectors[:, ::-1]), 0.0, 1
     else:
-        s, residual, products = leading(lambda V: _centred(K @ _centred(V)), n, k, seed)
+        s, residual, products = leading(lambda V: _centred(_times(K, _centred(V))), n, k, seed)
     values = np.where(s.values > FLOOR * s.values.max(initial=0), s.values, 0)
     V = signed(s.vectors)
     dual = V * np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
@@ -114,6 +120,15 @@ def components(
     return DualComponents(
         values, V * (values > 0), dual, mean @ dual, max(total, 0.0), residual, products
     )
+
+
+def _times(K: Array | Operator, V: Array) -> Array:
+    """K @ V, rows of a matrix shared between threads."""
+    if not isinstance(K, np.ndarray):
+        return np.asarray(K @ V)
+    out = np.empty((len(K), V.shape[1]))
+    parallel_map(lambda s: np.matmul(K[s], V, out=out[s]), cuts(len(K), PIECE_ROWS))
+    return out
 
 
 def _centred(V: Array) -> Array:
@@ -146,6 +161,11 @@ def kept(n: int, memory: float) -> bool:
 def block_of(n: int, k: int) -> int:
     """How many vectors a matrix is multiplied with at a time for k components."""
     return min(n, k + max(OVERSAMPLING, k // 5))
+
+
+def basis_of(k: int) -> int:
+    """How many vectors a space for k components holds at most."""
+    return max(DEPTH * (k + OVERSAMPLING), BASIS)
 
 
 def lowest(op: Operator, top: float, tol: float, seed: int = 0) -> float:
@@ -208,25 +228,32 @@ def leading(
     >>> s.values.round(9), residual < 1e-7
     (array([1.  , 0.9 , 0.81]), True)
     """
+    with single_blas():  # its threads cost more than they bring to matrices of few columns
+        return _leading(product, n, k, seed, restarts)
+
+
+def _leading(
+    product: Callable[[Array], Array], n: int, k: int, seed: int, restarts: int
+) -> tuple[Eigenpairs, float, int]:
     width, products = block_of(n, k), 0
+    depth = max(DEPTH, BASIS // width)
+    most = max(min(n, depth * width), width) + width
+    room, images = np.empty((n, most), order="F"), np.empty((n, most), order="F")
     V = qr(normals(Stream(seed), 0, n, width), mode="economic", check_finite=False)[0]
     for _ in range(restarts):
-        basis, images = V, product(V)
-        s, left, more = _ritz(basis, images, k, width), np.full(k, np.inf), 1
-        while basis.shape[1] < min(n, DEPTH * width):
-            V = _fresh(images[:, -V.shape[1] :], basis)
-            if V.shape[1]:
-                basis, images, more = (
-                    np.hstack([basis, V]),
-                    np.hstack([images, product(V)]),
-                    more + 1,
-                )
-            if more % 2 == 0 or not V.shape[1]:  # looking costs about as much as a product
-                s = _ritz(basis, images, k, width)
+        r = 0
+        left = np.full(k, np.inf)
+        for more in range(1, depth + 1):
+            at = slice(r, r + V.shape[1])
+            room[:, at], images[:, at] = V, product(V)
+            r, products = at.stop, products + 1
+            V = _fresh(images[:, at], room[:, :r])
+            done = r >= min(n, depth * width) or more == depth or not V.shape[1]
+            if more % LOOKS == 0 or done:  # looking costs more than a product
+                s = _ritz(room[:, :r], images[:, :r], k, width)
                 left = np.linalg.norm(s.images - s.vectors[:, :k] * s.values[:k], axis=0)
-            if _small(left, s.values) or not V.shape[1]:
-                break
-        products += more
+                if done or _small(left, s.values):
+                    break
         V = s.vectors
         if _small(left, s.values):
             break

@@ -155,7 +155,7 @@ def fit_dual(s: PCASettings, X: Table, way: str) -> DualProjection:
     why = f"{n:,} rows: their kernel matrix is {'decomposed' if whole else way_to}"
     settings = {"rows": n, "n_components": len(found.values), "residual": found.residual}
     held = 8.0 * n * n if whole or kept else 0.0
-    held += 0.0 if whole else 16.0 * n * eigenvectors.DEPTH * (s.most(n) + OVERSAMPLING)
+    held += 0.0 if whole else 16.0 * n * eigenvectors.basis_of(s.most(n))
     plan = Plan("exact" if whole else "iterative", why, settings, bytes=held, passes=found.products)
     return DualProjection(plan, over, found)
 

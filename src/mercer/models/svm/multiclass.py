@@ -3,7 +3,7 @@ against the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
@@ -162,7 +162,7 @@ class OneVsOne:
             if len(self.of[a]) + len(self.of[b]) <= blocks.ONE_BLOCK
         ]
         plain = starts is None and self.how.loss == "hinge" and self.how.bias
-        done = self._at_once(small) if plain and small and self.K is not None else {}
+        done = {} if self.K is None or not (plain and small) else self._at_once(self.K, small)
         left = [k for k in small if k not in done]
         found = dict(zip(left, parallel_map(lambda k: self._pair(*jobs[k]), left), strict=True))
         settled = {k: self._settled(*pairs[k], rule) for k, rule in found.items()}
@@ -179,11 +179,11 @@ class OneVsOne:
         fits = gram_fits(self._largest, half, itemsize)
         if not fits and kept:
             return {k: self._pair(*jobs[k]) for k in large}
-        go = self._pair if fits else self._easy_pair
+        go: Callable[..., Any] = self._pair if fits else self._easy_pair
         with limit(min(SIDE_BY_SIDE, n_threads())):
             found = dict(zip(large, parallel_map(lambda k: go(*jobs[k], half), large), strict=True))
         return {
-            k: m if isinstance(m, BinaryRule) else self._pair(*jobs[k][:2], m)
+            k: m if isinstance(m, BinaryRule) else self._pair(jobs[k][0], jobs[k][1], m)
             for k, m in found.items()
         }
 
@@ -204,12 +204,12 @@ class OneVsOne:
     def _kept(self) -> list[Array]:
         return self.own if self.K is None else [self.K]
 
-    def _at_once(self, small: list[int]) -> dict[int, BinaryRule]:
+    def _at_once(self, K: Array, small: list[int]) -> dict[int, BinaryRule]:
         """The rules of these pairs that end by first steps, with gaps that count rounding."""
-        at = [tuple(self.at[c] for c in self.pairs[k]) for k in small]
+        at = [(self.at[a], self.at[b]) for a, b in (self.pairs[k] for k in small)]
         index = {k: np.concatenate([self.of[c] for c in self.pairs[k]]) for k in small}
         problems = [self._problem(*self.pairs[k], index[k]) for k in small]
-        some = PairProblems(self.K, at, problems, self.how.tol)
+        some = PairProblems(K, at, problems, self.how.tol)
         found = some.solved()
         keep = [i for i, f in enumerate(found) if f.converged]
         if not keep:

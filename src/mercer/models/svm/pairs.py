@@ -44,8 +44,8 @@ class PairProblems:
 
     def only(self, keep: Sequence[int]) -> PairProblems:
         """Some of them."""
-        ends, problems = ([v[k] for k in keep] for v in (self.ends, self.problems))
-        return replace(self, ends=ends, problems=problems)
+        ends = [self.ends[k] for k in keep]
+        return replace(self, ends=ends, problems=[self.problems[k] for k in keep])
 
     def solved(self) -> list[DualSolution]:
         """Steps until slopes differ by tol, or by a tenth of it where that leaves a gap open."""
