@@ -74,13 +74,15 @@ def sentence(error: Exception, places: Sequence[Any]) -> str | None:
     if kind == "KilledWorker":
         where = _place(str(getattr(error, "task", "")), places)
         return (
-            f"{where} ended every worker that took it, most likely for want of memory; make partitions smaller, "
-            f"give workers more memory, or use fewer features."
+            f"{where} ended every worker that took it, most likely for want of memory (or one that waited beside it "
+            f"did); make partitions smaller, give workers more memory, or use fewer features."
         )
     if kind in ("CancelledError", "FutureCancelledError", "FuturesCancelledError"):
         return CLOSED
     if kind == "CommClosedError":
         return "the scheduler does not answer any more; start it again, and fit with a new client."
+    if "deserializ" in str(error).lower():
+        return "the workers cannot read what is sent to them; install the same mercer, dask and Python on all of them."
     return None
 
 

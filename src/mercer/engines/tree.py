@@ -4,12 +4,12 @@ Neither the workers nor the order in which they finish changes a bit of the sum.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
 
 from mercer.engines.checkpoint import Checkpoint, current
-from mercer.engines.partitions import Partitions, Place
+from mercer.engines.partitions import Partitions, Pieces, Place
 from mercer.engines.scheduler import completed, compute
 from mercer.inputs import Array
 from mercer.ops.threads import limit, single_blas
@@ -112,8 +112,17 @@ def linked(before: Any, block: Any, work: Gather, place: Place) -> Any:
     a task may be done again."""
     with named(place), limit(1), single_blas():
         X, y, weight = block() if callable(block) else block
-        found = work(X, y, weight, place)
+        found = in_pieces(work, X, place) if hasattr(X, "pieces") else work(X, y, weight, place)
         return found if before is None else before + found
+
+
+def in_pieces(work: Gather, X: Pieces, place: Place) -> Any:
+    """The sum over the pieces of one partition."""
+    total, at = None, place.start
+    for piece, n in X.pieces():
+        found = work(piece, None, None, replace(place, start=at, stop=at + n))
+        total, at = found if total is None else total + found, at + n
+    return total
 
 
 def added(values: Sequence[Any]) -> Any:

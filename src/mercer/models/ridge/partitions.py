@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mercer.engines.partitions import Partitions
-from mercer.engines.reader import PartitionReader
+from mercer.engines.reader import PartitionReader, Reader
 from mercer.engines.tree import fold
 from mercer.inputs import Array, Table
 from mercer.lifts.base import seed_of
@@ -40,9 +40,13 @@ def fit(s: RidgeSettings, X: Any, y: Any, weight: Any) -> MomentRidge:
 
     phi, some = learnt_map(data, reader, seed, make)
     assert some.Y is not None
-    stream = begin(s, phi, folds, some.table(data.columns), some.Y, flat)
-    recipe = MapRecipe.of(phi, data.columns)
-    found = fold(data, GatherMoments(reader, recipe, stream.moments[0].shift, folds))
+    return summed(begin(s, phi, folds, some.table(data.columns), some.Y, flat), data, reader)
+
+
+def summed(stream: MomentRidge, data: Partitions, reader: Reader) -> MomentRidge:
+    """The model of the rows in partitions, over the map and by the settings of a stream."""
+    recipe, shift = MapRecipe.of(stream.phi, data.columns), stream.moments[0].shift
+    found = fold(data, GatherMoments(reader, recipe, shift, stream.folds))
     model = replace(stream, moments=found.moments, why=WHY)
     if not model.total.n > 0:
         raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
