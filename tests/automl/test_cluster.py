@@ -210,9 +210,8 @@ if __name__ == "__main__":
 def start(tmp_path, kept, out):
     words = [str(tmp_path / "cut" / "*.parquet"), "-t", "y", "--exclude", "k,when,who"]
     words += ["--time", "0.5", "--out", str(out), "--overwrite", "--checkpoint", str(kept)]
-    return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    with (tmp_path / "log").open("a") as log:
+        return subprocess.Popen([sys.executable, "-c", SCRIPT, *words], stdout=log, stderr=log)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +222,7 @@ def test_kills_at_any_moment_change_no_bit(kills, tmp_path):
     kept, out, rng = tmp_path / "kept", tmp_path / "m.mercer", np.random.default_rng(kills)
     began = time.monotonic()
     first = start(tmp_path, tmp_path / "other", out)
-    assert first.wait(300) == 0, first.communicate()
+    assert first.wait(300) == 0, (tmp_path / "log").read_text()
     took = time.monotonic() - began
     done, copied = 0, None
     while done < kills:
@@ -238,7 +237,7 @@ def test_kills_at_any_moment_change_no_bit(kills, tmp_path):
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
             done += 1
-        process.communicate()
+        process.wait()
         if out.exists():  # done before the kill: the next begins anew, with another choice
             check(tmp_path, copied, out)
             copied = None
@@ -249,7 +248,7 @@ def test_kills_at_any_moment_change_no_bit(kills, tmp_path):
             copied = tmp_path / "again" / found[0].name
             shutil.copytree(found[0], copied)
         time.sleep(0.01)
-    assert last.wait() == 0
+    assert last.wait() == 0, (tmp_path / "log").read_text()
     check(tmp_path, copied, out)
     assert not list(kept.glob("choice-*"))
 
@@ -258,7 +257,7 @@ def check(tmp_path, copied, out):
     """The same bits as a run that nothing disturbs from the same choice on."""
     other = out.with_name("undisturbed.mercer")
     process = start(tmp_path, copied.parent, other)
-    assert process.wait(300) == 0, process.communicate()
+    assert process.wait(300) == 0, (tmp_path / "log").read_text()
     a, b = mercer.load(out), mercer.load(other)
     assert np.array_equal(a.predictor.estimator.coef_, b.predictor.estimator.coef_)
     assert a.result.as_dict() | {"command": ""} == b.result.as_dict() | {"command": ""}

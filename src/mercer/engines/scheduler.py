@@ -11,7 +11,7 @@ from typing import Any
 CLOSED = (
     "the client was closed, or what it held is gone; open a client, and make the collections anew."
 )
-NUMBER = re.compile(r"^mercer-.*-(\d+)$")
+RUN = re.compile(r"^mercer-.*-(\d+)-(\d+)$")
 
 
 class WorkerError(RuntimeError):
@@ -87,5 +87,8 @@ def sentence(error: Exception, places: Sequence[Any]) -> str | None:
 
 
 def _place(key: str, places: Sequence[Any]) -> str:
-    found = NUMBER.match(key)
-    return str(places[int(found[1])]) if found and int(found[1]) < len(places) else f"task {key}"
+    found = RUN.match(key)
+    if not found or int(found[2]) >= len(places):
+        return f"task {key}"
+    first, last = (str(places[int(i)]) for i in found.groups())
+    return first if first == last else f"one of {first} to {last}"
