@@ -14,6 +14,7 @@ from mercer.engines.partitions import Partitions, Pieces, Place
 from mercer.engines.scheduler import completed, compute
 from mercer.inputs import Array
 from mercer.ops.threads import limit, single_blas
+from mercer.ops.tiles import settle_allocator
 
 ARITY = 8
 RUN = 8  # partitions that one chain of tasks goes through, at most, while there are few
@@ -161,6 +162,7 @@ class Link:
 def linked(before: Any, block: Any, work: Gather, place: Place) -> Any:
     """before + work(block): one thread, as there are as many tasks as threads. Never in place:
     a task may be done again."""
+    settle_allocator()
     with named(place), limit(1), single_blas():
         X, y, weight = block() if callable(block) else block
         found = in_pieces(work, X, place) if hasattr(X, "pieces") else work(X, y, weight, place)
