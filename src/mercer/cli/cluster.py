@@ -29,7 +29,8 @@ def workers(asked: str | None, memory: float) -> Iterator[None]:
         if asked is None:
             yield
             return
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in ("distributed", "asyncio"):  # whatever goes wrong is told in one sentence
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         with _local(memory) if asked == "local" else _remote(asked):
             yield
 
