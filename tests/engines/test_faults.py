@@ -212,7 +212,7 @@ def test_twenty_kills_at_any_moment_change_no_bit(tmp_path, undisturbed):
         process.wait()
         if (tmp_path / "out.npz").exists():  # it was done before the kill: begin anew
             check(tmp_path, undisturbed)
-    assert start(tmp_path, "", pause).wait(300) == 0
+    assert start(tmp_path, "", pause).wait(900) == 0
     check(tmp_path, undisturbed)
 
 
