@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from mercer.cli.guard import UsageError
+from mercer.engines.scheduler import WorkerError
 
 ANSWER = 10  # seconds that a scheduler has to answer, and to show a worker
 QUIET = {
@@ -25,7 +26,7 @@ def workers(asked: str | None, memory: float) -> Iterator[None]:
         raise UsageError("--cluster and --checkpoint need Dask: pip install mercer[cli,dask]")
     import dask
 
-    with dask.config.set(QUIET):
+    with dask.config.set(QUIET), _one_sentence():
         if asked is None:
             yield
             return
@@ -33,6 +34,15 @@ def workers(asked: str | None, memory: float) -> Iterator[None]:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         with _local(memory) if asked == "local" else _remote(asked):
             yield
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """Workers that ended, as an error that commands expect."""
+    try:
+        yield
+    except WorkerError as error:
+        raise ValueError(str(error)) from error
 
 
 @contextmanager

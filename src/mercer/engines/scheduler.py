@@ -81,7 +81,7 @@ def sentence(error: Exception, places: Sequence[Any]) -> str | None:
         return CLOSED
     if kind == "CommClosedError":
         return "the scheduler does not answer any more; start it again, and fit with a new client."
-    if "deserializ" in str(error).lower():
+    if "deserialization of the task graph" in str(error):
         return "the workers cannot read what is sent to them; install the same mercer, dask and Python on all of them."
     return None
 
