@@ -86,7 +86,7 @@ class Choice:
         with np.load(folder / ROWS, allow_pickle=False) as found:
             a = {name: found[name] for name in found.files}
         train = TreatedRows(a["X"], a["y"], a.get("weight"))
-        of = {f.name: a.get(f"held_{f.name}") for f in fields(TableRows)}
+        of: Any = {f.name: a.get(f"held_{f.name}") for f in fields(TableRows)}
         left_out = LeftOut(seed, int(a["last"]), a.get("groups"), float(a["since"]))
         name = blake2b(digest_size=16)
         for file in (MODEL, ROWS):
@@ -250,7 +250,8 @@ def _numbers(p: Regressor, choice: Choice, data: TablePartitions) -> tuple[Predi
     asked.set_params(cv=PENALTY_FOLDS, alphas=float(np.mean(m.alpha_)) * PENALTY_FACTORS)
     X, Y, _ = reader(choice.train, None, None)
     assert Y is not None
-    phi = m.fitted_.solution.phi
+    solution: Any = m.fitted_.solution  # over features, as kinds that add are
+    phi = solution.phi
     stream = begin(RidgeSettings.of(asked), phi, Folds.by_hash(PENALTY_FOLDS), X, Y, True)
     model = summed_moments(stream, data, reader)
     ends = fold(data, GatherEnds(reader))

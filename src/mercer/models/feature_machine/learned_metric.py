@@ -279,7 +279,7 @@ class LearnedMetric(TransformerMixin, Saved, BaseEstimator):
         at = np.searchsorted(found.number, drawn)
         rows, told = self._numbers(found.table(data.columns).data[at], found.Y[at])
         fitted = self._of_rows(rows, told, seed)
-        vars(self).pop("feature_names_in_", None)
+        self.__dict__.pop("feature_names_in_", None)
         if data.columns.names is not None:
             self.feature_names_in_ = np.asarray(data.columns.names, object)
         self.fitted_metric_ = fitted

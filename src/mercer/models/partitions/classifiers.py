@@ -102,7 +102,8 @@ class ClassPartitions:
         rest. `start` is coef (k, D) and intercept (k,) of a model to begin from."""
         factors, K = C * self.totals.factors(class_weight), len(self.totals.classes)
         places: list[int | None] = [1] if K == 2 else [None] if jointly else list(range(K))
-        found, problem = [], None
+        found: list[Minimum] = []
+        problem = None
         for positive in places:
             problem = PartitionedProblem.of(
                 self.data,
