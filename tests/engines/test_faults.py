@@ -129,7 +129,12 @@ def test_a_worker_that_hangs_is_given_up_and_changes_no_bit(undisturbed):
 
 def test_a_partition_that_no_memory_holds_is_named():
     told = r"^partition 5 of 24 \(rows 2,000 to 2,399\) ended every worker .*smaller"
-    once = dask.config.set({"distributed.scheduler.allowed-failures": 1})
+    once = dask.config.set(
+        {
+            "distributed.scheduler.allowed-failures": 1,
+            "distributed.scheduler.worker-saturation": 1.0,  # no other waits beside it, and is blamed
+        }
+    )
     with (
         once,
         cluster(memory_limit="700MB") as c,
@@ -207,7 +212,7 @@ def test_twenty_kills_at_any_moment_change_no_bit(tmp_path, undisturbed):
         process.wait()
         if (tmp_path / "out.npz").exists():  # it was done before the kill: begin anew
             check(tmp_path, undisturbed)
-    assert start(tmp_path, "", pause).wait(300) == 0
+    assert start(tmp_path, "", pause).wait(900) == 0
     check(tmp_path, undisturbed)
 
 

@@ -104,7 +104,7 @@ def test_empty_partitions_are_answered():
         (lambda: KernelSVC().fit(da.ones((9, 2)), da.ones(9)), "loss='squared_hinge'"),
         (lambda: NadarayaWatson().fit(da.ones((9, 2)), da.ones(9)), "has no fit over partitions"),
         (lambda: KernelRidge().fit(X, da.from_array(Y)), "y is a dask collection, but X is none"),
-        (lambda: KernelRidge(via="exact").fit(da.ones((9, 2)), da.ones(9)), "need all rows in one place"),
+        (lambda: KernelRidge("precomputed").fit(da.ones((9, 2)), da.ones(9)), "needs all rows in one place"),
         (lambda: KernelRidge(cv="loo").fit(da.ones((9, 2)), da.ones(9)), "give cv as a number of folds"),
         (lambda: KernelRidge().fit(da.ones(9), da.ones(9)), "a dask array of rows and columns"),
         (lambda: KernelRidge().fit(da.ones((9, 0)), da.ones(9)), "at least one column"),

@@ -139,11 +139,52 @@ def fit_table(
     >>> model.result.task, model.result.rows_train + model.result.rows_holdout
     ('regression', 442)
     """
+    return fitted_study(
+        source,
+        Roles(
+            target,
+            (exclude,) if isinstance(exclude, str) else tuple(exclude),
+            id,
+            weight,
+            group,
+            time_column,
+        ),
+        task=task,
+        metric=metric,
+        test=test,
+        time=time,
+        memory=memory,
+        seed=seed,
+        keep_rows=keep_rows,
+        refit=refit,
+        progress=progress,
+        command=command,
+    )[0]
+
+
+def fitted_study(
+    source: Any,
+    roles: Roles,
+    *,
+    task: str,
+    metric: str | None,
+    test: Any,
+    time: float,
+    memory: Any,
+    seed: int,
+    keep_rows: bool,
+    refit: bool = False,
+    progress: Callable[[str], None] | None = None,
+    command: str = "",
+    sums: bool = False,
+) -> tuple[TableModel, Study]:
+    """The model of `fit_table`, and the study that it comes from; with `sums` only kinds take part
+    whose fits are sums over rows."""
     began, say = clocks.perf_counter(), _releasing_memory(progress or silent)
     if not (isinstance(time, int | float) and 0 < time < float("inf")):
         raise ValueError(f"time must be a number of seconds > 0, got {time!r}.")
-    if not isinstance(target, str):
-        raise ValueError(f"target must be the name of a column, got {target!r}.")
+    if not isinstance(roles.target, str):
+        raise ValueError(f"target must be the name of a column, got {roles.target!r}.")
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
         raise ValueError(f"seed must be an integer >= 0, got {seed!r}.")
     able = budget.working_memory(budget.check_memory(bytes_of(memory, "memory")))
@@ -154,14 +195,6 @@ def fit_table(
         raise ValueError(
             "refit fits the held-out rows too, and rows of a test file are never fitted; leave refit out, or give a share as test."
         )
-    roles = Roles(
-        target,
-        (exclude,) if isinstance(exclude, str) else tuple(exclude),
-        id,
-        weight,
-        group,
-        time_column,
-    )
     with budget.limited_threads(able):
         judge, texts = KernelJudge.within(time), TextScorer(time, able)
         data = prepare_data(
@@ -177,7 +210,7 @@ def fit_table(
         )
         spent = texts.seconds + (0.0 if judge is None else judge.seconds)
         clock = Clock((1 - REFIT_SHARE * refit) * time, say, start=clocks.perf_counter() - spent)
-        study = Study(data, *_metric(data, metric), able, seed, clock)
+        study = Study(data, *_metric(data, metric), able, seed, clock, sums)
         with _ignore_many_classes():
             found = study.run()
         say("evaluating on the holdout")
@@ -185,7 +218,7 @@ def fit_table(
         draft = _model(study, found, rows, command, keep_rows)
         draft = replace(draft, result=replace(draft.result, decimal=mark))
         draft = _refitted(draft, study, found) if refit else draft
-        return _timed(draft, replace(table, most=0), began)  # of few rows
+        return _timed(draft, replace(table, most=0), began), study  # of few rows
 
 
 def _releasing_memory(say: Callable[[str], None]) -> Callable[[str], None]:

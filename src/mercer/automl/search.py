@@ -78,6 +78,7 @@ class SearchProblem:
     memory: float = 4e9  # bytes that arrays may take
     design: TreeColumns | None = None  # how trees see the columns; None: none take part
     units: ColumnUnits | None = None  # of the columns in the table; None: no formula takes part
+    sums: bool = False  # whether only models take part whose fits are sums over rows
 
     @property
     def numeric(self) -> bool:

@@ -102,7 +102,7 @@ def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Sel
     if _validated(p, here):  # what is left is for fits to more rows
         clock = replace(clock, budget=VALIDATED_SHARE * clock.budget)
     until = Clock(min(_left(clock), FORMULA_SHARE * clock.budget), clock.say)
-    left_out += compare_formula(here, until, found, targets)
+    left_out += [] if p.sums else compare_formula(here, until, found, targets)
     for recipe in others:
         late = _skipped(here, recipe, best, clock, optional) or _compare(
             here, recipe, best, clock, found, targets, optional
@@ -112,6 +112,8 @@ def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Sel
     if tuned is not None and _validated(p, here):
         chosen = choose_candidate(here, found)
         return Selection(here, tuple(found), chosen, tuple(left_out), tuned)
+    if p.sums:
+        return Selection(here, tuple(found), choose_candidate(here, found), tuple(left_out))
     found = compared_again(here, found, tuned, clock, memory)
     clock.say("comparing by cross-validation: gradient-boosted trees")
     watch = Clock(0)
@@ -186,6 +188,8 @@ def _machine(
 ) -> tuple[TunedMachine | None, LeftOut | None]:
     """The machine that was tuned, which is among the candidates where it is compared by the folds
     of all; and why there is none."""
+    if p.sums:
+        return None, LeftOut("machine", "it is no sum over partitions")
     if clock.left(MACHINE_SHARE) <= 0:
         what = f"what comes before it took {in_seconds(clock.spent)} of {in_seconds(clock.budget)}"
         return None, LeftOut("machine", what, "time")

@@ -116,6 +116,7 @@ class Study:
     memory: float
     seed: int
     clock: Clock
+    sums: bool = False  # whether the chosen one is to be a sum over rows
 
     @property
     def n_classes(self) -> int:
@@ -134,7 +135,8 @@ class Study:
         rows = self.data.train
         most = budget.training_rows(self.memory, rows.X.shape[1], rows.vectors)
         some, units = rows.sample(most, self.seed), ColumnUnits.of(self.data.columns)
-        return SearchProblem(some, self.metric, self.n_classes, self.seed, self.memory, units=units)
+        asked = (some, self.metric, self.n_classes, self.seed, self.memory)
+        return SearchProblem(*asked, units=units, sums=self.sums)
 
     @cached_property
     def design(self) -> TreeColumns | None:

@@ -128,6 +128,20 @@ def fit(
             help="fit the chosen model to all rows in the end, after its scores are taken",
         ),
     ] = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS|local",
+            help="choose on a sample, then sum over all rows on a Dask cluster: tcp://HOST:PORT, or local processes",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="the same, and keep choice and sums in this folder, from which a fit begun again goes on",
+        ),
+    ] = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
@@ -159,6 +173,8 @@ def fit(
             csv_options(delimiter, decimal, header, encoding),
             not no_rows,
             refit,
+            cluster,
+            checkpoint,
         )
         run(asked)
 

@@ -9,11 +9,14 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from mercer import report as reports
 from mercer.automl import TableModel, budget, fit_table
+from mercer.automl.data import Roles
 from mercer.automl.metrics import METRICS
 from mercer.automl.result import FitResult
+from mercer.cli.cluster import workers
 from mercer.cli.csvflags import flags as csv_flags
 from mercer.cli.guard import UsageError
 from mercer.cli.output import check_apart, check_free
@@ -54,6 +57,8 @@ class FitOptions:
     csv: CsvOptions = FOUND_OUT
     rows: bool = True
     refit: bool = False
+    cluster: str | None = None
+    checkpoint: Path | None = None
 
     @property
     def model_path(self) -> Path:
@@ -82,7 +87,26 @@ class FitOptions:
             raise UsageError(
                 "--refit fits the held-out rows too, and rows of a --test file are never fitted; leave one of them out."
             )
+        if self.partitioned:
+            self._check_partitioned()
         self._check_files()
+
+    @property
+    def partitioned(self) -> bool:
+        """Whether rows are summed over partitions."""
+        return self.cluster is not None or self.checkpoint is not None
+
+    def _check_partitioned(self) -> None:
+        if "-" in (*self.data, self.test):
+            raise UsageError(
+                "standard input (-) cannot be read by several processes, or once more; give files with --cluster and --checkpoint."
+            )
+        if self.refit:
+            raise UsageError(
+                "--refit fits the held-out rows too, which sums over partitions leave out; leave it, or --cluster and --checkpoint, out."
+            )
+        if self.checkpoint is not None and self.checkpoint.is_file():
+            raise UsageError(f"--checkpoint {self.checkpoint} is a file; give a folder.")
 
     def _check_files(self) -> None:
         both = (self.model_path, self.report_path)
@@ -106,6 +130,8 @@ class FitOptions:
             "--time": f"{self.time:g}",
             "--memory": self.memory,
             "--seed": str(self.seed),
+            "--cluster": self.cluster,
+            "--checkpoint": None if self.checkpoint is None else str(self.checkpoint),
         }
         words = ["mercer", "fit", *self.data]
         for flag, value in flags.items():
@@ -159,25 +185,32 @@ def fit_model(asked: FitOptions, say: Callable[[str], None]) -> TableModel:
     source = open_source(list(asked.data), options=asked.csv)
     held = holdout(asked, source.decimal)
     _check_time(source, asked.time_column)
-    return fit_table(
-        source,
-        asked.target,
-        task=asked.task,
-        metric=asked.metric,
-        exclude=excluded(asked.exclude, source),
-        id=asked.id,
-        weight=asked.weight,
-        group=asked.group,
-        time_column=asked.time_column,
-        test=held,
-        time=asked.time,
-        memory=_memory(asked.memory),
-        seed=asked.seed,
-        keep_rows=asked.rows,
-        refit=asked.refit,
-        progress=say,
-        command=asked.command(),
-    )
+    columns: dict[str, Any] = {
+        "target": asked.target,
+        "exclude": excluded(asked.exclude, source),
+        "id": asked.id,
+        "weight": asked.weight,
+        "group": asked.group,
+        "time_column": asked.time_column,
+    }
+    options: dict[str, Any] = {
+        "task": asked.task,
+        "metric": asked.metric,
+        "test": held,
+        "time": asked.time,
+        "memory": _memory(asked.memory),
+        "seed": asked.seed,
+        "keep_rows": asked.rows,
+        "command": asked.command(),
+        "progress": say,
+    }
+    if not asked.partitioned:
+        return fit_table(source, refit=asked.refit, **columns, **options)
+    from mercer.automl.cluster import fit_partitions
+
+    say("starting the cluster")
+    with workers(asked.cluster, options["memory"]):
+        return fit_partitions(source, Roles(**columns), checkpoint=asked.checkpoint, **options)
 
 
 def share(test: str) -> float | None:

@@ -32,7 +32,7 @@ class Inlined:
 def inlined(parts: Sequence[Sequence[Any]]) -> list[Inlined] | None:
     """For each partition, a tuple of delayed values or None, its own graph; None where partitions
     share work, which would be done twice, or hold results of a client."""
-    graph = _merged(v for part in parts for v in part if v is not None)
+    graph = merged(parts)
     if any(v.key not in graph for part in parts for v in part if v is not None):
         raise WorkerError(CLOSED)  # results of a client go with it
     if any(map(_held, graph.values())):
@@ -75,8 +75,9 @@ def _files(value: Any, deep: int) -> Iterator[str]:
         yield from _files(v, deep - 1)
 
 
-def _merged(values: Iterable[Any]) -> dict[Hashable, Any]:
+def merged(parts: Iterable[Sequence[Any]]) -> dict[Hashable, Any]:
     """All graphs in one; values of one collection share theirs."""
+    values = (v for part in parts for v in part if v is not None)
     graphs = {id(g): g for g in (v.__dask_graph__() for v in values)}
     return {key: task for g in graphs.values() for key, task in dict(g).items()}
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -33,6 +33,14 @@ class Place:
     def __str__(self) -> str:
         rows = f"rows {self.start:,} to {self.stop - 1:,}" if self.stop > self.start else "no rows"
         return f"partition {self.number} of {self.of} ({self.file + ', ' * bool(self.file)}{rows})"
+
+
+class Pieces(Protocol):
+    """X of a partition that is read piece by piece, so that memory holds no more than one."""
+
+    def pieces(self) -> Iterator[tuple[Any, int]]:
+        """What stands for X, y and weight of some rows, and how many they are."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

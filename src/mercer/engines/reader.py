@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from mercer.engines.lazy import LazyColumns
 from mercer.inputs import Array, Table, sample_weights, table
 from mercer.kernels.defaults import check_domain
+
+
+class Reader(Protocol):
+    """From a partition as it comes to rows, targets and weights."""
+
+    @property
+    def identity(self) -> str: ...
+    def __call__(self, X: Any, y: Any, weight: Any) -> tuple[Table, Array | None, Array | None]: ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,6 +100,29 @@ class Sampler:
         return rows, np.empty(q) if self.reader.supervised else None, None
 
 
+@dataclass(frozen=True, eq=False)
+class Picker:
+    """The rows of a partition whose numbers, in order, were drawn; their targets as they come."""
+
+    reader: PartitionReader
+    numbers: Array
+
+    kind = PartitionSample
+
+    @property
+    def identity(self) -> str:
+        return repr(("picked", self.reader.identity, self.numbers.tobytes().hex()))
+
+    def __call__(self, X: Any, y: Any, weight: Any, place: Place) -> PartitionSample:
+        first, last = np.searchsorted(self.numbers, [place.start, place.start + len(X)])
+        number = self.numbers[first:last]
+        at = number - place.start
+        rows = self.reader.rows(picked(X, at)) if len(at) else None
+        none = np.empty((0, self.reader.columns.width), self.reader.columns.dtype)
+        values = np.asarray(picked(y, at))
+        return PartitionSample(number, none if rows is None else _data(rows), values, None)
+
+
 def _data(rows: Table) -> Array:
     return np.asarray(rows.data, object) if rows.items else np.asarray(rows.data)
 

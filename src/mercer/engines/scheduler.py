@@ -11,7 +11,7 @@ from typing import Any
 CLOSED = (
     "the client was closed, or what it held is gone; open a client, and make the collections anew."
 )
-NUMBER = re.compile(r"^mercer-.*-(\d+)$")
+RUN = re.compile(r"^mercer-.*-(\d+)-(\d+)$")
 
 
 class WorkerError(RuntimeError):
@@ -74,16 +74,21 @@ def sentence(error: Exception, places: Sequence[Any]) -> str | None:
     if kind == "KilledWorker":
         where = _place(str(getattr(error, "task", "")), places)
         return (
-            f"{where} ended every worker that took it, most likely for want of memory; make partitions smaller, "
-            f"give workers more memory, or use fewer features."
+            f"{where} ended every worker that took it, most likely for want of memory (or one that waited beside it "
+            f"did); make partitions smaller, give workers more memory, or use fewer features."
         )
     if kind in ("CancelledError", "FutureCancelledError", "FuturesCancelledError"):
         return CLOSED
     if kind == "CommClosedError":
         return "the scheduler does not answer any more; start it again, and fit with a new client."
+    if "deserialization of the task graph" in str(error):
+        return "the workers cannot read what is sent to them; install the same mercer, dask and Python on all of them."
     return None
 
 
 def _place(key: str, places: Sequence[Any]) -> str:
-    found = NUMBER.match(key)
-    return str(places[int(found[1])]) if found and int(found[1]) < len(places) else f"task {key}"
+    found = RUN.match(key)
+    if not found or int(found[2]) >= len(places):
+        return f"task {key}"
+    first, last = (str(places[int(i)]) for i in found.groups())
+    return first if first == last else f"one of {first} to {last}"

@@ -4,15 +4,17 @@ Neither the workers nor the order in which they finish changes a bit of the sum.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
 
 from mercer.engines.checkpoint import Checkpoint, current
-from mercer.engines.partitions import Partitions, Place
+from mercer.engines.graphs import merged
+from mercer.engines.partitions import Partitions, Pieces, Place
 from mercer.engines.scheduler import completed, compute
 from mercer.inputs import Array
 from mercer.ops.threads import limit, single_blas
+from mercer.ops.tiles import settle_allocator
 
 ARITY = 8
 RUN = 8  # partitions that one chain of tasks goes through, at most, while there are few
@@ -67,53 +69,113 @@ def fold(data: Partitions, gather: Gather) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """Delayed sums of eight runs each: what is held, sent and kept together."""
+    """Graphs of the sums of eight runs each, what is held, sent and kept together, and what is common
+    to them."""
 
-    sums: list[Any]
+    keys: list[str]
+    graphs: list[dict[Any, Any]]
+    common: dict[Any, Any]
 
     @classmethod
     def of(cls, data: Partitions, gather: Gather) -> Branches:
-        from dask import delayed
-
         used, name = list(data.filled()), uuid4().hex
-        work = delayed(gather, pure=False, name=f"mercer-work-{name}", traverse=False)
-        ends = []
-        for run in runs(len(used)):
-            total = None
-            for i in run:
-                total = _link(data, used[i], work, total, name)
-            ends.append(total)
-        return cls([_added(group) for group in groups(ends)])
+        work = f"mercer-work-{name}"
+        common = {work: gather} | ({} if data.graphs is not None else merged(data.parts))
+        keys, graphs = [], []
+        for group in groups(runs(len(used))):
+            graph: dict[Any, Any] = {}
+            ends = [_run(graph, data, [used[i] for i in run], work, name) for run in group]
+            keys.append(_added(graph, ends))
+            graphs.append(graph)
+        return cls(keys, graphs, common)
+
+    def sums(self, at: Sequence[int]) -> list[Any]:
+        """Some of them, delayed."""
+        return [_delayed(self.keys[i], {**self.common, **self.graphs[i]}) for i in at]
 
     def root(self) -> Any:
-        level: Sequence[Any] = self.sums
+        """The sum of all, delayed."""
+        graph = dict(self.common)
+        for one in self.graphs:
+            graph.update(one)
+        level: Sequence[str] = self.keys
         while len(level) > 1:
-            level = [_added(group) for group in groups(level)]
-        return level[0]
+            level = [_added(graph, group) for group in groups(level)]
+        return _delayed(level[0], graph)
 
 
-def _link(data: Partitions, i: int, work: Any, before: Any, name: str) -> Any:
+def _delayed(key: str, graph: dict[Any, Any]) -> Any:
+    from dask.delayed import Delayed
+
+    return Delayed(key, graph)
+
+
+def _run(graph: dict[Any, Any], data: Partitions, run: list[int], work: str, name: str) -> str:
+    """The key of the sum over a run: one task, or a chain of them where partitions are tasks of their
+    own."""
+    if data.graphs is not None:
+        key = f"mercer-{name}-{run[0]}-{run[-1]}"
+        blocks, places = [data.graphs[i] for i in run], [data.places[i] for i in run]
+        graph[key] = (Run(blocks, places), work)
+        return key
+    key = ""
+    for i in run:
+        before, key = key, f"mercer-{name}-{i}-{i}"
+        parts = [None if v is None else v.key for v in data.parts[i]]
+        graph[key] = (Link(data.places[i]), before or None, parts, work)
+    return key
+
+
+def _added(graph: dict[Any, Any], group: Sequence[str]) -> str:
+    if len(group) == 1:
+        return group[0]
+    key = f"added-{group[0]}"
+    while key in graph:
+        key = f"added-{key}"
+    graph[key] = (added, list(group))
+    return key
+
+
+class Run:
+    """One task: the sum over some partitions, one after another."""
+
+    def __init__(self, blocks: list[Any], places: list[Place]) -> None:
+        self.blocks, self.places = blocks, places
+
+    def __call__(self, work: Gather) -> Any:
+        total = None
+        for block, place in zip(self.blocks, self.places, strict=True):
+            total = linked(total, block, work, place)
+        return total
+
+
+class Link:
     """One task: the sum so far and the statistics of the next partition."""
-    from dask import delayed
 
-    block = list(data.parts[i]) if data.graphs is None else data.graphs[i]
-    key = f"mercer-{name}-{i}"
-    return delayed(linked, pure=False)(before, block, work, data.places[i], dask_key_name=key)
+    def __init__(self, place: Place) -> None:
+        self.place = place
 
-
-def _added(group: Sequence[Any]) -> Any:
-    from dask import delayed
-
-    return group[0] if len(group) == 1 else delayed(added, pure=False)(list(group))
+    def __call__(self, before: Any, block: Any, work: Gather) -> Any:
+        return linked(before, block, work, self.place)
 
 
 def linked(before: Any, block: Any, work: Gather, place: Place) -> Any:
     """before + work(block): one thread, as there are as many tasks as threads. Never in place:
     a task may be done again."""
+    settle_allocator()
     with named(place), limit(1), single_blas():
         X, y, weight = block() if callable(block) else block
-        found = work(X, y, weight, place)
+        found = in_pieces(work, X, place) if hasattr(X, "pieces") else work(X, y, weight, place)
         return found if before is None else before + found
+
+
+def in_pieces(work: Gather, X: Pieces, place: Place) -> Any:
+    """The sum over the pieces of one partition."""
+    total, at = None, place.start
+    for piece, n in X.pieces():
+        found = work(piece, None, None, replace(place, start=at, stop=at + n))
+        total, at = found if total is None else total + found, at + n
+    return total
 
 
 def added(values: Sequence[Any]) -> Any:
@@ -148,8 +210,8 @@ class named:
 def resumed(data: Partitions, branches: Branches, kept: Checkpoint, kind: type[Any]) -> Any:
     """The same sum; branches that are done are not done again, and those of a whole group are
     replaced by their sum."""
-    nodes = kept.nodes(len(branches.sums), ARITY, kind)
+    nodes = kept.nodes(len(branches.keys), ARITY, kind)
     left = nodes.missing()
-    for at, value in completed([branches.sums[i] for i in left], data.places):
+    for at, value in completed(branches.sums(left), data.places):
         nodes.put(left[at], value)
     return nodes.root()

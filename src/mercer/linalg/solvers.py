@@ -15,6 +15,7 @@ from mercer.linalg.cg import Solved, System, conjugate_gradients, refined
 from mercer.linalg.cholesky import Cholesky, Factored
 from mercer.linalg.precondition import MANY_COLUMNS, NoPreconditioner, RPCholesky, Woodbury
 from mercer.operators import KernelOperator, Operator, StoredOperator
+from mercer.operators.partitioned import PartitionedOperator
 from mercer.plans import quantity
 from mercer.store import register
 
@@ -83,6 +84,8 @@ class CG:
         """A float32 stand-in for K, where it is of use: kept if it fits."""
         if not isinstance(op, KernelOperator) or not _narrow(op, ridge):
             return None
+        if isinstance(op, PartitionedOperator):
+            return op.astype(np.float32)
         rows = op.X.astype(np.float32)
         fits = StoredOperator.bytes(len(rows), 4) <= memory
         return StoredOperator(op.kernel, rows) if fits else KernelOperator(op.kernel, rows)

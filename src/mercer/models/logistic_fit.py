@@ -208,10 +208,21 @@ def fit_partitions(
     rows = ClassPartitions.of(
         MapSetting(s.kernel, s.lift, s.method, s.memory, s.random_state), X, y, weight
     )
+    return summed(s, class_weight, rows)
+
+
+def summed(
+    s: LogisticSettings,
+    class_weight: Any,
+    rows: ClassPartitions,
+    start: tuple[Array, Array] | None = None,
+) -> tuple[LogisticSolution, Array, bool]:
+    """The same over a map that is there."""
     loss = Logistic if len(rows.totals.classes) == 2 else Softmax
     found = rows.scores(
         loss,
         class_weight,
+        start=start,
         alpha=s.alpha,
         intercept=s.intercept,
         tol=s.tol,

@@ -233,7 +233,7 @@ class FittedMap:
     ) -> list[Moments]:
         """Those of the rows of each fold, in one pass; on a torch device where one is given and has
         these features."""
-        columns = None if Y is None else Y.reshape(len(Y), -1)
+        columns = Y if Y is None or Y.ndim == 2 else Y[:, None]
         if gpu is not None and len(rows) and self.no_gpu(rows) is None:
             made = self._there(shift, gpu)
             found: list[Moments] = made.fold_moments(rows.data, columns, weight, fold, k)

@@ -3,8 +3,11 @@ the number of threads."""
 
 from __future__ import annotations
 
+import ctypes
 import math
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -18,6 +21,8 @@ TILE_BYTES = (
 )  # one array of a tile: small enough for a core's cache, large enough that Python's share is small
 TILE_ROWS = 256
 WIDE = 4  # of items, whose sides take longer to prepare than a tile to leave the cache
+KEPT = 128 << 20  # bytes that an arena keeps at most
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt
 
 
 @cache
@@ -29,6 +34,11 @@ def settle_allocator() -> None:
     Without this, page faults take twice the time of the arithmetic.
     """
     np.empty(31 << 20, np.uint8)
+    if "MALLOC_TRIM_THRESHOLD_" in os.environ:  # fixed, as Dask does for its workers
+        with suppress(OSError, AttributeError):  # of another C library
+            mallopt = ctypes.CDLL(None).mallopt
+            mallopt(_MMAP_THRESHOLD, KEPT // 4)
+            mallopt(_TRIM_THRESHOLD, KEPT)
 
 
 def cuts(n: int, step: int) -> list[slice]:

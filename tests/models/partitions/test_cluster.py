@@ -32,6 +32,7 @@ def ridge(lazy=None):
     return made.fit(lazy, da.from_array(Y, chunks=100))
 
 
+@pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler")  # of older Dask
 def test_a_client_and_no_client_give_the_same_bits(client, tmp_path):
     there = ridge()
     with checkpointed(tmp_path):

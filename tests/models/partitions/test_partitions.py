@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
-from mercer import GaussianProcessRegressor, KernelLogistic, KernelPCA, KernelRidge, KernelSVC
+from mercer import (
+    GaussianProcessRegressor,
+    KernelLogistic,
+    KernelPCA,
+    KernelRidge,
+    KernelSVC,
+    LearnedMetric,
+)
 from mercer.kernels import Gaussian, Polynomial
 from mercer.lifts import Monomials, NGrams
 from mercer.methods import Fourier, Landmarks
@@ -160,3 +168,42 @@ def test_ridge_over_the_n_grams_of_texts():
     m = KernelRidge(lift=NGrams(n_features=64))
     m.fit(*(dd.from_pandas(pd.Series(v), npartitions=3) for v in (texts, y)))
     close(m.predict(texts), own.predict(texts))
+
+
+def test_exact_models_hold_the_rows_and_are_those_of_memory():
+    for way in ("exact", "iterative"):
+        s = dict(kernel=Gaussian((2.0, 30.0, 0.2)), via=way, alpha=0.1, tol=1e-9, random_state=0)
+        own = KernelRidge(**s).fit(X, Y, W)
+        m = KernelRidge(**s)
+        m.fit(*(lazy(v, (0, 1, 99, 500)) for v in (X, Y, W)))
+        close(m.predict(X), own.predict(X))
+        assert np.array_equal(m.X_fit_, own.X_fit_)
+        with pytest.raises(ValueError, match=r"keeps all 600 rows .* exceed memory_limit"):
+            KernelRidge(memory_limit=10_000, **s).fit(da.from_array(X), da.from_array(Y))
+
+
+@pytest.mark.parametrize("y", [Y, THREE, TWO], ids=["numbers", "codes", "texts"])
+def test_a_metric_is_learnt_of_the_same_rows(y, monkeypatch):
+    monkeypatch.setattr("mercer.models.feature_machine.learned_metric.MAX_ROWS", 200)
+    own = LearnedMetric(rounds=1, form="diagonal", random_state=0).fit(X, y)
+    for lengths in [(600,), (0, 1, 99, 500)]:
+        m = LearnedMetric(rounds=1, form="diagonal", random_state=0)
+        out = m.fit_transform(lazy(X, lengths), lazy(y, lengths))
+        assert np.array_equal(m.metric_, own.metric_)
+        assert np.array_equal(out.compute(), own.transform(X))
+    with pytest.raises(ValueError, match="no cross_fit"):
+        LearnedMetric(cross_fit=2).fit(lazy(X, (600,)), lazy(y, (600,)))
+
+
+def test_a_partition_whose_rows_weigh_nothing_adds_nothing():
+    w = np.where(np.arange(N) < 100, 0.0, W)
+    for m in (
+        KernelRidge(via=Fourier(40), random_state=0),
+        KernelLogistic(via=Fourier(40), random_state=0),
+    ):
+        y = Y if isinstance(m, KernelRidge) else TWO
+        found = clone(m).fit(*(lazy(v, (100, 500)) for v in (X, y, w)))
+        own = clone(m).fit(*(lazy(v, (600,)) for v in (X, y, w)))
+        close(found.predict(X) == y, own.predict(X) == y) if y is TWO else close(
+            found.predict(X), own.predict(X)
+        )

@@ -11,6 +11,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from mercer.engines.lazy import take_dask
+from mercer.engines.partitions import Partitions
+from mercer.engines.reader import PartitionReader
+from mercer.engines.sample import Picker
+from mercer.engines.tree import fold
 from mercer.inputs import Array, validate_data
 from mercer.invariants import Floats, Is, Labels, Number, Text, Whole
 from mercer.kernels import Kernel, Laplace
@@ -35,6 +40,7 @@ from mercer.store import Saved, register
 LOG = logger("feature_machine")
 
 MAX_ROWS = 8_000  # on which a metric is learnt
+MAX_DRAWN = 1 << 28  # rows of dask collections, whose numbers are put in an order: 2 GB
 FITTED_SHARE = 0.6  # of them; the others are held out
 MAX_FULL_COLUMNS = 1_000
 MAX_CLASSES = 50  # of an integer type; with more values they are numbers
@@ -254,11 +260,40 @@ class LearnedMetric(TransformerMixin, Saved, BaseEstimator):
         )
         return X, y
 
+    def _fit_dask(self, X: Any, y: Any = None) -> Self:
+        """The same of dask collections, whose rows that count come to the client: it is their numbers
+        that are drawn, so that the metric is that of the same rows in memory."""
+        self._check_settings()
+        if y is None or self.cross_fit is not None:
+            raise ValueError(
+                "LearnedMetric of dask collections needs y, and takes no cross_fit; give y, and cross_fit=None."
+            )
+        data, seed = Partitions.of(X, y), seed_of(self.random_state)
+        if data.rows > MAX_DRAWN:
+            raise ValueError(
+                f"X has {data.rows:,} rows, of which none are drawn beyond {MAX_DRAWN:,}; give some partitions of it."
+            )
+        drawn = drawn_rows(data.rows, seed)
+        reader = PartitionReader(data.columns, self.kernel, supervised=False)
+        found = fold(data, Picker(reader, np.sort(drawn)))
+        at = np.searchsorted(found.number, drawn)
+        rows, told = self._numbers(found.table(data.columns).data[at], found.Y[at])
+        fitted = self._of_rows(rows, told, seed)
+        self.__dict__.pop("feature_names_in_", None)
+        if data.columns.names is not None:
+            self.feature_names_in_ = np.asarray(data.columns.names, object)
+        self.fitted_metric_ = fitted
+        return self
+
     def _learnt(self, X: Array, y: Array, seed: int) -> FittedMetric:
-        some = np.random.default_rng(seed).permutation(len(X))[:MAX_ROWS]
-        scaling = InputScaling.of(np.asarray(X[some], np.float64), "standard")
-        Y = targets(y[some])
-        rows = PathRows(scaling(np.asarray(X[some], np.float64)), Y.astype(np.float32))
+        some = drawn_rows(len(X), seed)
+        return self._of_rows(X[some], y[some], seed)
+
+    def _of_rows(self, X: Array, y: Array, seed: int) -> FittedMetric:
+        """Of the rows that count, in the order in which they were drawn."""
+        scaling = InputScaling.of(np.asarray(X, np.float64), "standard")
+        Y = targets(y)
+        rows = PathRows(scaling(np.asarray(X, np.float64)), Y.astype(np.float32))
         d = X.shape[1]
         forms = (
             [self.form]
@@ -320,6 +355,14 @@ class LearnedMetric(TransformerMixin, Saved, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+take_dask(LearnedMetric)
+
+
+def drawn_rows(n: int, seed: int) -> Array:
+    """The numbers of the rows that a metric is learnt on, in the order drawn."""
+    return np.random.default_rng(seed).permutation(n)[:MAX_ROWS]
 
 
 def targets(y: Array) -> Array:

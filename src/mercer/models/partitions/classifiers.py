@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer import methods
 from mercer.engines.partitions import Partitions
-from mercer.engines.reader import PartitionReader
+from mercer.engines.reader import PartitionReader, Reader
 from mercer.inputs import Array, Table
 from mercer.lifts.base import seed_of
 from mercer.models.linear import Loss
@@ -53,7 +53,7 @@ class ClassPartitions:
 
     data: Partitions
     totals: ClassTotals
-    reader: PartitionReader
+    reader: Reader
     phi: FittedMap
     some: Any
 
@@ -96,12 +96,14 @@ class ClassPartitions:
         tol: float,
         max_iter: int,
         jointly: bool,
+        start: tuple[Array, Array] | None = None,
     ) -> Scores:
         """One score of two classes; of more, all in one loss (`jointly`), or each against the
-        rest."""
+        rest. `start` is coef (k, D) and intercept (k,) of a model to begin from."""
         factors, K = C * self.totals.factors(class_weight), len(self.totals.classes)
         places: list[int | None] = [1] if K == 2 else [None] if jointly else list(range(K))
-        found, problem = [], None
+        found: list[Minimum] = []
+        problem = None
         for positive in places:
             problem = PartitionedProblem.of(
                 self.data,
@@ -113,7 +115,7 @@ class ClassPartitions:
                 alpha=alpha,
                 intercept=intercept,
             )
-            found.append(minimise(problem, tol, max_iter))
+            found.append(minimise(problem, tol, max_iter, _theta(start, len(found), problem)))
         assert problem is not None
         theta = np.concatenate([m.theta for m in found], axis=1)
         D, shift = self.phi.width, problem.rows.shift
@@ -122,3 +124,15 @@ class ClassPartitions:
         plan = rounds_plan(self.phi.lift, problem.rows, found)
         plan = replace(plan, why=f"{plan.why}; slopes of {len(self.data)} partitions add")
         return Scores(self.totals.classes, self.phi, theta[:D].T.copy(), b, plan, found)
+
+
+def _theta(start: tuple[Array, Array] | None, at: int, problem: PartitionedProblem) -> Array | None:
+    """The scores of a model as a problem has them, whose features are moved."""
+    if start is None:
+        return None
+    coef, b = (v if problem.Y.shape[1] > 1 else v[at : at + 1] for v in start)
+    theta = coef.T.astype(np.float64)
+    if not problem.intercept:
+        return theta
+    b = b if problem.rows.shift is None else b + problem.rows.shift @ theta
+    return np.concatenate([theta, b[None, :]])

@@ -32,6 +32,7 @@ from mercer.models.ridge.cross_validation import (
 from mercer.models.ridge.leave_one_out import ByInverse
 from mercer.models.ridge.problem import SQUARES, Refit, RidgeSettings, TrainingRows, Weights
 from mercer.models.settings import FittedKernel, grid
+from mercer.operators.partitioned import PartitionedOperator
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -99,8 +100,16 @@ class DualRidge:
         )
 
 
-def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -> DualRidge:
-    """(K + alpha / w) coef = y - b, in units of the largest y: squares of y may be no numbers."""
+def fit(
+    s: RidgeSettings,
+    rows: TrainingRows,
+    plan: Plan,
+    flat: bool,
+    refit: Refit,
+    spread_out: bool = False,
+) -> DualRidge:
+    """(K + alpha / w) coef = y - b, in units of the largest y: squares of y may be no numbers. Where
+    it is spread out, the workers of the current client make the products."""
     if s.bandwidths is not None and (not s.loo or plan.way != "exact" or s.precomputed):
         raise ValueError(
             "bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them."
@@ -109,8 +118,11 @@ def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Ref
     scaled_rows = replace(rows, Y=rows.Y / unit)
     alpha, over, scores = penalty(s, over, scaled_rows, plan, refit)
     solver, reason = solver_for(s, over, rows.X, plan.way, rows.Y.shape[1])
+    op = over.operator(rows.X)
+    if spread_out and isinstance(solver, CG) and not isinstance(over.kernel, str):
+        op, reason = PartitionedOperator(over.kernel, rows.X), f"{reason}, by blocks of rows"
     found = exact(
-        over.operator(rows.X),
+        op,
         scaled_rows.Y,
         alpha,
         rows.weight,

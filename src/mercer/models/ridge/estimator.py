@@ -186,10 +186,15 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
 
     @all_or_nothing
     def _fit_dask(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """The same of dask collections, over features by moments of their partitions."""
-        found = partitions.fit(RidgeSettings.of(self), X, y, sample_weight)
+        """The same of dask collections: over features by moments of their partitions, or over the
+        rows by products that their workers make."""
+        s = RidgeSettings.of(self)
+        if s.way in ("exact", "iterative") and s.lift is None:
+            found = partitions.gathered(s, X, y, sample_weight, self.cv)
+        else:
+            found = FittedRidge(partitions.fit(s, X, y, sample_weight))
         note_columns(self, X)
-        self.fitted_ = FittedRidge(found)
+        self.fitted_ = found
         return self
 
     @available_if(_streams)

@@ -82,12 +82,25 @@ def parquet_schema(path: Path) -> Schema:
         return _named(parquet.read_schema(path))
 
 
-def parquet_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[Batch]:
+def parquet_groups(path: Path) -> list[int]:
+    """The rows of each of its row groups."""
+    with _sound(path, "parquet"):
+        told = parquet.read_metadata(path)
+        return [told.row_group(i).num_rows for i in range(told.num_row_groups)]
+
+
+def parquet_batches(
+    path: Path, columns: Sequence[str], rows: int, groups: Sequence[int] | None = None
+) -> Iterator[Batch]:
+    """All rows, or those of some row groups."""
     with (
         _sound(path, "parquet"),
         parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file,
     ):
-        yield from map(_checked, file.iter_batches(batch_size=rows, columns=list(columns)))
+        picked = {} if groups is None else {"row_groups": list(groups)}
+        yield from map(
+            _checked, file.iter_batches(batch_size=rows, columns=list(columns), **picked)
+        )
 
 
 def arrow_schema(path: Path) -> Schema:

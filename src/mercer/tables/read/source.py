@@ -37,6 +37,7 @@ class FilePart:
         # fields of JSON that are whole numbers in the first lines; read as floats, unless asked
         # otherwise
     ] = ()
+    groups: tuple[int, ...] | None = None  # of a parquet file, where only some row groups are meant
 
     def as_written(self, names: Sequence[str]) -> FilePart:
         """With these columns as they are written: no local number made plain, no whole number made
@@ -71,7 +72,7 @@ class FilePart:
         if self.kind == "json":
             return formats.json_batches(self.path, self.schema, columns)
         return (
-            formats.parquet_batches(self.path, columns, rows)
+            formats.parquet_batches(self.path, columns, rows, self.groups)
             if self.kind == "parquet"
             else formats.arrow_batches(self.path, columns)
         )

@@ -1,0 +1,83 @@
+"""The workers of `mercer fit --cluster`: those of an address, or processes of this machine."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from mercer.cli.guard import UsageError
+from mercer.engines.scheduler import WorkerError
+
+ANSWER = 10  # seconds that a scheduler has to answer, and to show a worker
+QUIET = {
+    "distributed.scheduler.worker-saturation": 1.0,  # who fails is told from who waits
+    "distributed.admin.large-graph-warning-threshold": "1GB",  # the sample travels with its tasks
+}
+
+
+@contextmanager
+def workers(asked: str | None, memory: float) -> Iterator[None]:
+    """A client of them, current while the block runs; none for None, when threads of this process
+    read and sum."""
+    if find_spec("dask") is None or find_spec("distributed") is None:
+        raise UsageError("--cluster and --checkpoint need Dask: pip install mercer[cli,dask]")
+    import dask
+
+    with dask.config.set(QUIET), _one_sentence():
+        if asked is None:
+            yield
+            return
+        for name in ("distributed", "asyncio"):  # whatever goes wrong is told in one sentence
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        with _local(memory) if asked == "local" else _remote(asked):
+            yield
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """Workers that ended, as an error that commands expect."""
+    try:
+        yield
+    except WorkerError as error:
+        raise ValueError(str(error)) from error
+
+
+@contextmanager
+def _local(memory: float) -> Iterator[None]:
+    from distributed import Client, LocalCluster
+
+    n = os.process_cpu_count() if hasattr(os, "process_cpu_count") else len(os.sched_getaffinity(0))
+    with (
+        LocalCluster(
+            n_workers=n or 1,
+            threads_per_worker=1,
+            dashboard_address=None,
+            memory_limit=int(memory),
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster),
+    ):
+        yield
+
+
+@contextmanager
+def _remote(address: str) -> Iterator[None]:
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=ANSWER)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise UsageError(
+            f"--cluster {address}: no scheduler answers there; give its address, such as tcp://host:8786, or local."
+        ) from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=ANSWER)
+        except TimeoutError as error:
+            raise ValueError(
+                f"the cluster at {address} has no worker; start one: dask worker {address}"
+            ) from error
+        yield
