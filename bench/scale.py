@@ -90,7 +90,7 @@ def _resident() -> int:
 
 
 def two_workers() -> Any:
-    return distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    return distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=":0")
 
 
 def cases() -> Iterator[Measure]:

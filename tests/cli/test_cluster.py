@@ -51,7 +51,7 @@ def refused(found, folder, status, told):
 def test_a_cluster_of_an_address_is_used(tmp_path):
     data = written(tmp_path)
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
     ) as there:
         found = fit(tmp_path, data, "--cluster", there.scheduler_address)
     assert found.exit_code == 0, found.output
@@ -78,7 +78,7 @@ def test_an_unknown_address_is_bad_usage(address, tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_without_workers_is_told(tmp_path):
     with distributed.LocalCluster(
-        n_workers=0, processes=False, dashboard_address=None, protocol="tcp"
+        n_workers=0, processes=False, dashboard_address=":0", protocol="tcp"
     ) as there:
         found = fit(tmp_path, written(tmp_path), "--cluster", there.scheduler_address)
     refused(found, tmp_path, 1, "has no worker; start one")

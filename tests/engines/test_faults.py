@@ -72,7 +72,7 @@ def undisturbed():
 
 def cluster(**options):
     return distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, **options
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", **options
     )
 
 

@@ -54,7 +54,7 @@ def _local(memory: float) -> Iterator[None]:
         LocalCluster(
             n_workers=n or 1,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",
             memory_limit=int(memory),
             silence_logs=logging.CRITICAL,
         ) as cluster,

@@ -23,7 +23,7 @@ SYRK_COLUMNS = 160  # below, NumPy takes longer to mirror a product than to comp
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowsWithNorms:
     """Rows A (n, d), dense or sparse, and their squared norms."""
 
     A: Matrix
@@ -56,20 +56,20 @@ class Rows:
             self._turned[cols.start] = self.A[cols].tocsc()
         return self._turned[cols.start]
 
-    def ready(self) -> Rows:
+    def ready(self) -> RowsWithNorms:
         """Norms in the precision of the rows; one column has a zero beside it, as BLAS is not
         asked for products of single numbers."""
         single = self.A.shape[1] == 1 and isinstance(self.A, np.ndarray)
         A = np.pad(self.A, ((0, 0), (0, 1))) if single else self.A
-        return Rows(A, self.norms.astype(A.dtype))
+        return RowsWithNorms(A, self.norms.astype(A.dtype))
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianPairs:
     """exp(-gamma |a - b|^2) of rows a and b of two sets, tile by tile."""
 
-    left: Rows
-    right: Rows
+    left: RowsWithNorms
+    right: RowsWithNorms
     gamma: float
 
     @classmethod
@@ -86,8 +86,8 @@ class GaussianPairs:
         """Of rows as they are, where an offset that they have costs next to no digits."""
         if not isinstance(bandwidth, float):
             return None
-        left = Rows.raw(X.data)
-        right = left if Z is X else Rows.raw(Z.data)
+        left = RowsWithNorms.raw(X.data)
+        right = left if Z is X else RowsWithNorms.raw(Z.data)
         gamma = 0.5 / bandwidth**2 if bandwidth > 1e-100 else np.inf
         if not _rounding(left, right, X.dtype) * 2 * gamma <= RAW * TOLERANCE[X.dtype]:
             return None
@@ -100,10 +100,10 @@ class GaussianPairs:
         with np.errstate(over="ignore", divide="ignore"):
             scale = 1 / b
 
-        def made(data: Matrix, dtype: Any) -> Rows:
+        def made(data: Matrix, dtype: Any) -> RowsWithNorms:
             if centre is None:
-                return Rows.sparse(data, scale, dtype)
-            return Rows.moved(data, centre, scale, dtype)
+                return RowsWithNorms.sparse(data, scale, dtype)
+            return RowsWithNorms.moved(data, centre, scale, dtype)
 
         for dtype in dict.fromkeys((X.dtype, np.dtype(np.float64))):
             left = made(X.data, dtype)
@@ -113,7 +113,7 @@ class GaussianPairs:
         return None
 
     @classmethod
-    def _ready(cls, left: Rows, right: Rows, gamma: float) -> Self:
+    def _ready(cls, left: RowsWithNorms, right: RowsWithNorms, gamma: float) -> Self:
         ready = left.ready()
         return cls(ready, ready if right is left else right.ready(), gamma)
 
@@ -185,7 +185,7 @@ def meet(K: Array, offset: int) -> None:
     K[i, i + offset] = 1
 
 
-def _rounding(left: Rows, right: Rows, dtype: Any) -> float:
+def _rounding(left: RowsWithNorms, right: RowsWithNorms, dtype: Any) -> float:
     """Of squared distances by products."""
     return float(np.finfo(dtype).eps / 2 * (left.norms.max() + right.norms.max()))
 

@@ -235,6 +235,7 @@ def exactly(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
         origin = _mean(X, w).astype(X.dtype).astype(np.float64)
     moved = about(X, origin)
     space: RowSpace
+    digits: Any
     if _points(s, over.kernel, X):
         space, how, digits = PointSpace(moved.data), "points of a linear kernel", X.dtype
     else:

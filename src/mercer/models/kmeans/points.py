@@ -58,7 +58,7 @@ class PointSpace:
         """sum_i A_ic x_i, (k, d)."""
         A = A.astype(self.X.dtype)
         parts = parallel_map(lambda s: A[s].T @ self.X[s], self._pieces)
-        return np.sum(parts, axis=0, dtype=np.float64)
+        return np.asarray(np.sum(parts, axis=0, dtype=np.float64))
 
     def to_rows(self, rows: Array) -> Array:
         return self.distances(self.X[rows])
