@@ -287,14 +287,20 @@ def test_training_rows_of_one_time_or_group_are_refused(role, what):
         )
 
 
-@pytest.mark.parametrize("counts", [(120, 40, 40), (159, 1, 40)])
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.long), 20])
+@pytest.mark.parametrize("counts", [(120, 40, 40), (158, 2, 40)])
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_two_times_and_few_weights_go_all_the_way(counts, every):
     values = plain(200, t=np.repeat([0, 1, 2], counts), w=(np.arange(200) % every == 0) * 1.0)
     model = fit_table(pa.table(values), "label", time_column="t", weight="w", time=ENOUGH)
     assert model.predict_proba(pa.table(values)).to_pandas().sum(
         axis=1
     ).to_numpy() == pytest.approx(1)
+
+
+def test_rows_of_weight_zero_do_not_count():
+    values = plain(200, w=(np.arange(200) % 20 == 0) * 1.0)
+    with pytest.raises(DataError, match="of some weight are too few"):
+        fit_table(pa.table(values), "label", weight="w", time=AT_ONCE)
 
 
 def test_a_zero_that_the_search_does_not_see_does_not_stop_it(monkeypatch):

@@ -47,7 +47,8 @@ def test_models_answer_as_they_did(path):
         )
         assert now.dtype == before.dtype
         if before.dtype.kind == "f":
-            np.testing.assert_allclose(now, before, rtol=1e-9, atol=1e-12)
+            solved = what == "std" and "iterative" in path.stem  # anew, to a residual of 1e-6
+            np.testing.assert_allclose(now, before, rtol=1e-6 if solved else 1e-9, atol=1e-12)
         else:
             np.testing.assert_array_equal(now, before)
     again = decode(*encode(model))

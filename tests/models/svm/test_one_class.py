@@ -113,14 +113,14 @@ def test_filled_duals_and_what_is_refused():
 def test_the_unit_of_weights_does_not_matter(nu, unit):
     X = data()
     plain, scaled = (
-        OneClassSVM(Gaussian(), nu=nu).fit(X),
-        OneClassSVM(Gaussian(), nu=nu).fit(X, sample_weight=np.full(300, unit)),
+        OneClassSVM(Gaussian(), nu=nu, tol=1e-9).fit(X),  # at 1e-3 rounding chooses other steps
+        OneClassSVM(Gaussian(), nu=nu, tol=1e-9).fit(X, sample_weight=np.full(300, unit)),
     )
     np.testing.assert_allclose(
-        scaled.decision_function(X) / unit, plain.decision_function(X), atol=1e-9
+        scaled.decision_function(X) / unit, plain.decision_function(X), atol=1e-6
     )
     assert scaled.dual_coef_.sum() == pytest.approx(nu * 300 * unit)
-    assert scaled.gap_ == pytest.approx(plain.gap_, rel=1e-6)
+    assert max(scaled.gap_, plain.gap_) <= 1e-9
 
 
 @pytest.mark.parametrize("nu", [0.001, 0.005, 0.02])
