@@ -97,20 +97,20 @@ def rpcholesky_factor(
 
     Returns the pivots in the order in which they were drawn, and the factor of their block.
     """
-    found = np.empty(0, np.intp)
-    root = np.empty((0, 0))
-    rounds = 0
+    state, before = None, np.empty(0, np.intp)
     for rows, most in pools(weight, m, stream):
-        state = Residual(op if len(rows) == len(weight) else op.restrict(rows), m, cut)
-        state.repeat(np.searchsorted(rows, found), root)
-        state.rounds = rounds
+        own = op if len(rows) == len(weight) else op.restrict(rows)
+        if state is None:
+            state = Residual(own, m, cut)
+        else:
+            state = state.grown(own, np.searchsorted(rows, before))
         draw(state, weight[rows], min(m, most), stream)
-        found, root, rounds = rows[state.pivots], state.root, state.rounds
-        if len(found) >= m:
+        before = rows
+        if len(state.pivots) >= m:
             break
-    if not len(found):  # a kernel that is zero has no pivot
+    if state is None or not state.pivots:  # a kernel that is zero has no pivot
         return np.array([weight.argmax()]), ZERO_PIVOT[1]
-    return found, root
+    return before[state.pivots], state.root
 
 
 def draw(state: Residual, weight: Array, most: int, stream: Stream) -> None:
@@ -183,6 +183,7 @@ class Residual:
 
     def __init__(self, op: Operator, m: int, cut: float) -> None:
         self.op, self.pivots, self.rounds = op.astype(np.float64), list[int](), 0
+        self.cut = cut
         self.diag = np.array(self.op.diag(), np.float64)
         self.floor = cut * np.maximum(self.diag, 0)
         self.F = np.empty((len(self.diag), m))
@@ -190,12 +191,36 @@ class Residual:
     @property
     def root(self) -> Array:
         """The Cholesky factor of the pivots' block of K."""
-        return self.F[self.pivots, : len(self.pivots)]
+        return np.tril(self.F[self.pivots, : len(self.pivots)])
 
-    def repeat(self, pivots: Array, root: Array) -> None:
-        """Eliminate pivots that are known already, with the factor of their block of K."""
-        for at in cuts(len(pivots), PROPOSALS):
-            self.eliminate(pivots[at], root[at, at])
+    def grown(self, op: Operator, at: Array) -> Residual:
+        """The same pivots over more rows, the ones here being at these places of them: what is known
+        of those stays as it is, and the others are told by the factor of the pivots' block.
+
+        Were the pivots eliminated anew, each time with a factor read from the last one, rounding
+        would grow by a power of 1 / sqrt(cut) from pool to pool.
+        """
+        more, k, root = Residual(op, self.F.shape[1], self.cut), len(self.pivots), self.root
+        more.pivots, more.rounds = at[self.pivots].tolist(), self.rounds
+        more.F[at, :k], more.diag[at] = self.F[:, :k], self.diag
+        new, pivots = np.delete(np.arange(len(more.diag)), at), np.array(more.pivots, np.intp)
+
+        def piece(part: slice) -> None:
+            rows = new[part]
+            told = solve_triangular(
+                root, in_float64(more.op, rows, pivots).T, lower=True, check_finite=False
+            ).T
+            more.F[rows, :k] = told
+            more.leave(rows, np.square(told).sum(1))
+
+        if k:
+            parallel_map(piece, cuts(len(new), TASK_ROWS))
+        return more
+
+    def leave(self, rows: Rows, told: Array) -> None:
+        """Take what is told of k(x, x) from the diagonal: zero where rounding is all that is left."""
+        left = self.diag[rows] - told
+        self.diag[rows] = np.where(left > self.floor[rows], left, 0)
 
     def block(self, rows: Array) -> Array:
         """(K - F F')[rows, rows]"""
@@ -247,10 +272,10 @@ class Residual:
             self.F[rows, done : done + len(pivots)] = new = solve_triangular(
                 root, G.T, lower=True, check_finite=False
             ).T
-            left = self.diag[rows] - np.square(new).sum(1)
-            self.diag[rows] = np.where(left > self.floor[rows], left, 0)
+            self.leave(rows, np.square(new).sum(1))
 
         parallel_map(piece, cuts(len(self.diag), TASK_ROWS))
+        self.F[pivots, done : done + len(pivots)] = root
         self.diag[pivots] = 0
         self.pivots += pivots.tolist()
 
