@@ -91,7 +91,8 @@ def rpcholesky_factor(
     its residual that the ones before it left: the pivots have the law of one-at-a-time sampling, at
     the speed of matrix products. Rows of one weight are drawn from a pool of some of them, a
     random one of at least two rows a pivot, which grows as pivots do: O(m^3) time, O(m^2)
-    memory, whatever n is; of other weights from all rows, O(n m^2) and O(n m). Chen, Epperly,
+    memory, whatever n is, unless pivots tell all of a pool; then, and of other weights, from all
+    rows: O(n m^2) and O(n m), less where most rows are told as well. Chen, Epperly,
     Tropp and Webber, Randomly pivoted Cholesky (2025); Epperly, Tropp and Webber, Embrace
     rejection (2024).
 
@@ -99,11 +100,11 @@ def rpcholesky_factor(
     """
     state, before = None, np.empty(0, np.intp)
     for rows, most in pools(weight, m, stream):
+        if state is not None and not state.diag.any() and len(rows) < len(weight):
+            continue  # told by its pivots, as the next one nearly is: straight to all rows
         own = op if len(rows) == len(weight) else op.restrict(rows)
-        if state is None:
-            state = Residual(own, m, cut)
-        else:
-            state = state.grown(own, np.searchsorted(rows, before))
+        at = np.searchsorted(rows, before)
+        state = Residual(own, m, cut) if state is None else state.grown(own, at)
         draw(state, weight[rows], min(m, most), stream)
         before = rows
         if len(state.pivots) >= m:
@@ -186,7 +187,7 @@ class Residual:
         self.cut = cut
         self.diag = np.array(self.op.diag(), np.float64)
         self.floor = cut * np.maximum(self.diag, 0)
-        self.F = np.empty((len(self.diag), m))
+        self.F = np.zeros((len(self.diag), m))
 
     @property
     def root(self) -> Array:
@@ -249,32 +250,35 @@ class Residual:
         return rows[kept], root
 
     def take(self, pivots: Array, root: Array) -> None:
-        """Pivots whose block of the residual has this root: out of the residual, or where they are
-        the last ones only into the factor of their block."""
+        """Pivots whose block of the residual has this root: out of the residual of the rows that are
+        not told, as no other can be a pivot; or where they are the last ones only into the factor
+        of their block."""
         now = slice(len(self.pivots), len(self.pivots) + len(pivots))
         if now.stop < self.F.shape[1]:
-            self.eliminate(pivots, root)
+            self.eliminate(pivots, root, np.flatnonzero(self.diag))
             return
         self.F[self.pivots, now] = 0
         self.F[pivots, now] = root
         self.pivots += pivots.tolist()
 
-    def eliminate(self, pivots: Array, root: Array) -> None:
+    def eliminate(self, pivots: Array, root: Array, live: Array | None = None) -> None:
         """Take the columns of these pivots, whose block of the residual has this root, out of
-        it."""
+        it, at all rows or at the live ones alone."""
         done = len(self.pivots)
         if not len(pivots):
             return
         P = self.F[pivots, :done].copy()
+        some = None if live is None or len(live) == len(self.diag) else live
 
-        def piece(rows: slice) -> None:
+        def piece(part: slice) -> None:
+            rows = part if some is None else some[part]
             G = in_float64(self.op, rows, pivots) - self.F[rows, :done] @ P.T
             self.F[rows, done : done + len(pivots)] = new = solve_triangular(
                 root, G.T, lower=True, check_finite=False
             ).T
             self.leave(rows, np.square(new).sum(1))
 
-        parallel_map(piece, cuts(len(self.diag), TASK_ROWS))
+        parallel_map(piece, cuts(len(self.diag if some is None else some), TASK_ROWS))
         self.F[pivots, done : done + len(pivots)] = root
         self.diag[pivots] = 0
         self.pivots += pivots.tolist()
