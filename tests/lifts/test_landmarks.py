@@ -252,3 +252,32 @@ def test_pivots_are_found_outside_of_small_pools():
     found, root = rpcholesky_factor(KernelOperator(Linear(), A), 5, Stream(0), np.ones(5000), 1e-11)
     assert set(found.tolist()) == {17, 4000}
     np.testing.assert_array_equal(root, np.eye(2))
+
+
+@pytest.mark.parametrize(("d", "dtype"), [(1, np.float64), (2, np.float64), (2, np.float32)])
+def test_a_smooth_kernel_is_told_to_rounding_through_all_pools(d, dtype):
+    """Rounding does not grow from pool to pool: the error stays a kernel, zero at the landmarks."""
+    X, kernel = shared(5000, d, 1).astype(dtype), Gaussian(1.5)
+    for seed in range(3):
+        cut = MIN_RESIDUAL[np.dtype(dtype)]
+        op = KernelOperator(kernel, X)
+        found, root = rpcholesky_factor(op, 400, Stream(seed), np.ones(5000), cut)
+        L = X[found].astype(np.float64)
+        np.testing.assert_allclose(root @ root.T, kernel(L), atol=1e-13)
+        np.testing.assert_array_equal(root, np.tril(root))
+        assert len(found) < 400
+        told = np.linalg.solve(root, kernel(L, X.astype(np.float64)))
+        left = 1 - np.square(told).sum(0)
+        assert left.max() < 2 * cut  # of all rows, not of those in the pools alone
+        assert left.min() > -1e-6
+
+
+def test_a_stray_is_found_behind_rows_that_are_told():
+    """A pool is told by some ten pivots, and so are all rows but one."""
+    X = np.linspace(-1, 1, 6000)[:, None]
+    X[4321] = 50
+    op = KernelOperator(Gaussian(1.0), X)
+    for seed in range(5):
+        found, _ = rpcholesky_factor(op, 40, Stream(seed), np.ones(6000), 1e-11)
+        assert 4321 in found
+        assert len(found) < 40

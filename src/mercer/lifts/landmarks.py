@@ -91,26 +91,27 @@ def rpcholesky_factor(
     its residual that the ones before it left: the pivots have the law of one-at-a-time sampling, at
     the speed of matrix products. Rows of one weight are drawn from a pool of some of them, a
     random one of at least two rows a pivot, which grows as pivots do: O(m^3) time, O(m^2)
-    memory, whatever n is; of other weights from all rows, O(n m^2) and O(n m). Chen, Epperly,
+    memory, whatever n is, unless pivots tell all of a pool; then, and of other weights, from all
+    rows: O(n m^2) and O(n m), less where most rows are told as well. Chen, Epperly,
     Tropp and Webber, Randomly pivoted Cholesky (2025); Epperly, Tropp and Webber, Embrace
     rejection (2024).
 
     Returns the pivots in the order in which they were drawn, and the factor of their block.
     """
-    found = np.empty(0, np.intp)
-    root = np.empty((0, 0))
-    rounds = 0
+    state, before = None, np.empty(0, np.intp)
     for rows, most in pools(weight, m, stream):
-        state = Residual(op if len(rows) == len(weight) else op.restrict(rows), m, cut)
-        state.repeat(np.searchsorted(rows, found), root)
-        state.rounds = rounds
+        if state is not None and not state.diag.any() and len(rows) < len(weight):
+            continue  # told by its pivots, as the next one nearly is: straight to all rows
+        own = op if len(rows) == len(weight) else op.restrict(rows)
+        at = np.searchsorted(rows, before)
+        state = Residual(own, m, cut) if state is None else state.grown(own, at)
         draw(state, weight[rows], min(m, most), stream)
-        found, root, rounds = rows[state.pivots], state.root, state.rounds
-        if len(found) >= m:
+        before = rows
+        if len(state.pivots) >= m:
             break
-    if not len(found):  # a kernel that is zero has no pivot
+    if state is None or not state.pivots:  # a kernel that is zero has no pivot
         return np.array([weight.argmax()]), ZERO_PIVOT[1]
-    return found, root
+    return before[state.pivots], state.root
 
 
 def draw(state: Residual, weight: Array, most: int, stream: Stream) -> None:
@@ -183,19 +184,44 @@ class Residual:
 
     def __init__(self, op: Operator, m: int, cut: float) -> None:
         self.op, self.pivots, self.rounds = op.astype(np.float64), list[int](), 0
+        self.cut = cut
         self.diag = np.array(self.op.diag(), np.float64)
         self.floor = cut * np.maximum(self.diag, 0)
-        self.F = np.empty((len(self.diag), m))
+        self.F = np.zeros((len(self.diag), m))
 
     @property
     def root(self) -> Array:
         """The Cholesky factor of the pivots' block of K."""
-        return self.F[self.pivots, : len(self.pivots)]
+        return np.tril(self.F[self.pivots, : len(self.pivots)])
 
-    def repeat(self, pivots: Array, root: Array) -> None:
-        """Eliminate pivots that are known already, with the factor of their block of K."""
-        for at in cuts(len(pivots), PROPOSALS):
-            self.eliminate(pivots[at], root[at, at])
+    def grown(self, op: Operator, at: Array) -> Residual:
+        """The same pivots over more rows, the ones here being at these places of them: what is known
+        of those stays as it is, and the others are told by the factor of the pivots' block.
+
+        Were the pivots eliminated anew, each time with a factor read from the last one, rounding
+        would grow by a power of 1 / sqrt(cut) from pool to pool.
+        """
+        more, k, root = Residual(op, self.F.shape[1], self.cut), len(self.pivots), self.root
+        more.pivots, more.rounds = at[self.pivots].tolist(), self.rounds
+        more.F[at, :k], more.diag[at] = self.F[:, :k], self.diag
+        new, pivots = np.delete(np.arange(len(more.diag)), at), np.array(more.pivots, np.intp)
+
+        def piece(part: slice) -> None:
+            rows = new[part]
+            told = solve_triangular(
+                root, in_float64(more.op, rows, pivots).T, lower=True, check_finite=False
+            ).T
+            more.F[rows, :k] = told
+            more.leave(rows, np.square(told).sum(1))
+
+        if k:
+            parallel_map(piece, cuts(len(new), TASK_ROWS))
+        return more
+
+    def leave(self, rows: Rows, told: Array) -> None:
+        """Take what is told of k(x, x) from the diagonal: zero where rounding is all that is left."""
+        left = self.diag[rows] - told
+        self.diag[rows] = np.where(left > self.floor[rows], left, 0)
 
     def block(self, rows: Array) -> Array:
         """(K - F F')[rows, rows]"""
@@ -224,33 +250,36 @@ class Residual:
         return rows[kept], root
 
     def take(self, pivots: Array, root: Array) -> None:
-        """Pivots whose block of the residual has this root: out of the residual, or where they are
-        the last ones only into the factor of their block."""
+        """Pivots whose block of the residual has this root: out of the residual of the rows that are
+        not told, as no other can be a pivot; or where they are the last ones only into the factor
+        of their block."""
         now = slice(len(self.pivots), len(self.pivots) + len(pivots))
         if now.stop < self.F.shape[1]:
-            self.eliminate(pivots, root)
+            self.eliminate(pivots, root, np.flatnonzero(self.diag))
             return
         self.F[self.pivots, now] = 0
         self.F[pivots, now] = root
         self.pivots += pivots.tolist()
 
-    def eliminate(self, pivots: Array, root: Array) -> None:
+    def eliminate(self, pivots: Array, root: Array, live: Array | None = None) -> None:
         """Take the columns of these pivots, whose block of the residual has this root, out of
-        it."""
+        it, at all rows or at the live ones alone."""
         done = len(self.pivots)
         if not len(pivots):
             return
         P = self.F[pivots, :done].copy()
+        some = None if live is None or len(live) == len(self.diag) else live
 
-        def piece(rows: slice) -> None:
+        def piece(part: slice) -> None:
+            rows = part if some is None else some[part]
             G = in_float64(self.op, rows, pivots) - self.F[rows, :done] @ P.T
             self.F[rows, done : done + len(pivots)] = new = solve_triangular(
                 root, G.T, lower=True, check_finite=False
             ).T
-            left = self.diag[rows] - np.square(new).sum(1)
-            self.diag[rows] = np.where(left > self.floor[rows], left, 0)
+            self.leave(rows, np.square(new).sum(1))
 
-        parallel_map(piece, cuts(len(self.diag), TASK_ROWS))
+        parallel_map(piece, cuts(len(self.diag if some is None else some), TASK_ROWS))
+        self.F[pivots, done : done + len(pivots)] = root
         self.diag[pivots] = 0
         self.pivots += pivots.tolist()
 

@@ -241,6 +241,26 @@ def test_the_plan_says_what_ended_it_and_counts_the_blocks():
     assert m.plan_.bytes >= 4 * 100 * 100
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_plan_says_how_kernel_values_came(classes, monkeypatch):
+    monkeypatch.setattr("mercer.models.svm.blocks.ONE_BLOCK", 64)
+    X, y = data(1500, classes=classes, noise=1.0)
+    far = X + 8 * np.eye(classes, 3)[y]
+
+    def way(X, **options):
+        m = KernelSVC(Gaussian(2.0), via="exact", **options).fit(X, y)
+        return m.plan_.settings["kernel_rows"]
+
+    assert way(X) == "whole matrix"
+    assert way(X, memory_limit="4MB") == "blocks"
+    # with room for all of K, pairs are parts of it
+    assert way(far) == ("few rows" if classes == 2 else "whole matrix")
+    monkeypatch.undo()
+    m = KernelSVC(Gaussian(2.0), via="exact").fit(X[:300], y[:300])
+    assert m.plan_.settings["kernel_rows"] == "whole matrix"
+    assert "kernel_rows = whole matrix" in str(m.plan_)
+
+
 def test_blocks_stay_near_the_limit_of_memory():
     X, y = data(3000, 4)
     KernelSVC(Gaussian(), via="exact").fit(X[:2100], y[:2100])  # compiled

@@ -145,6 +145,7 @@ def summary_of(
         "rounds": sum(m.rounds for m in found),
         "steps": sum(m.steps for m in found),
         "kernel_values": op.dtype.name,
+        "kernel_rows": ", ".join(sorted({m.way for m in found})),
         "gap": gap,
         "rounding": relative(sum(m.rounding for m in found), size),
         "ended_by": ", ".join(sorted({m.ended or "max_iter" for m in found})),

@@ -4,7 +4,7 @@ against the rest."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any
 
@@ -15,7 +15,7 @@ from mercer.invariants import Ints, Is
 from mercer.models.svm import blocks
 from mercer.models.svm.gram import GramMatrix, fill_mirrored, padded, panels, square
 from mercer.models.svm.pairs import PairProblems, pair_block, sample
-from mercer.models.svm.problem import DualProblem, DualSolution
+from mercer.models.svm.problem import FEW_ROWS, DualProblem, DualSolution
 from mercer.models.svm.solver import (
     ROUGH,
     few_rows,
@@ -199,7 +199,8 @@ class OneVsOne:
         if start is None or not few_rows(start):
             return start
         limits = tol, self.how.max_iter
-        return BinaryRule(index, solve(own, problem, *limits, memory=memory, start=start))
+        found = solve(own, problem, *limits, memory=memory, start=start)
+        return BinaryRule(index, replace(found, way=FEW_ROWS))
 
     def _kept(self) -> list[Array]:
         return self.own if self.K is None else [self.K]

@@ -14,6 +14,7 @@ from mercer.models.svm.problem import (
     CLOSED,
     EPS,
     TIMES,
+    WHOLE,
     DualProblem,
     DualSolution,
     inside,
@@ -105,6 +106,7 @@ class PairProblems:
                 found[k][2],
                 len(found[k][0]),
                 G=G[s],
+                way=WHOLE,
             )
             for k, s in enumerate(self._places(first, len(b)))
         ]

@@ -26,6 +26,8 @@ FLATTEST, ROUNDING = (
     1e-6,
     1e-14,
 )  # slopes are not made flatter than this part of tol, or of the largest slope
+# all values once; rows as they are asked for, where few are expected; rows as far as there is room
+WAYS = WHOLE, FEW_ROWS, BLOCKS = "whole matrix", "few rows", "blocks"
 NOISE = 1e-15  # of a gap, relative to the sums that it is the difference of
 
 
@@ -98,6 +100,7 @@ class DualSolution:
     )
     least: float = 0.0  # the objective that a gap is at least relative to
     G: Array | None = None  # K b - t, until the gap is certified
+    way: str = ""  # how kernel values came: one of WAYS, or "" in files of before
 
     must = dict(
         b=Floats("n"),
@@ -112,6 +115,7 @@ class DualSolution:
         rounding=Number(finite=False),
         least=Number(finite=False),
         G=Floats("n", finite=False) | None,
+        way=Text(),
     )
 
     @property

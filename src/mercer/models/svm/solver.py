@@ -15,7 +15,16 @@ from mercer.models.svm import blocks
 from mercer.models.svm.blocks import BlockSolver, KernelRows
 from mercer.models.svm.gram import GramMatrix, square
 from mercer.models.svm.interior import RANK, interior_start
-from mercer.models.svm.problem import DualProblem, DualSolution, certified, evaluate, feasible_start
+from mercer.models.svm.problem import (
+    BLOCKS,
+    FEW_ROWS,
+    WHOLE,
+    DualProblem,
+    DualSolution,
+    certified,
+    evaluate,
+    feasible_start,
+)
 from mercer.operators import TiledOperator
 from mercer.operators.cache import RowCache
 from mercer.ops import kernel_rows, smo
@@ -30,10 +39,8 @@ PART, ROUGH = 3, 0.1  # one row in so many is solved first, to this tolerance
 FEW = 8  # rows for each dual that a third of them found, from which on not all values are computed
 STEPS = 20_000  # of one block, between two looks at the gap, at least
 LOOKS = 5  # such looks before a path
-RISE, LONGEST = (
-    math.sqrt(10.0),
-    30,
-)  # of C from one problem of a path to the next, and the most that rise so, before the last
+# of C from one problem of a path to the next, and the most that rise so, before the last
+RISE, LONGEST = math.sqrt(10.0), 30
 
 
 def solve(
@@ -100,9 +107,10 @@ def solve_uncertified(
             lambda j: op.wide.block(every, np.array([j]))[:, 0], op.diag(), problem, rank
         )
 
-    return solve_by_path(
+    found = solve_by_path(
         run, problem, op.diag(), feasible_start(problem, start), most, PATIENCE, inner
     )
+    return replace(found, way=WHOLE if gram else FEW_ROWS if few else BLOCKS)
 
 
 def refined(
@@ -228,7 +236,8 @@ def solve_one_block(
             eps=float(np.finfo(K.dtype).eps),
         )
 
-    return solve_by_path(run, problem, diagonal, feasible_start(problem, start), most, LOOKS, inner)
+    m = solve_by_path(run, problem, diagonal, feasible_start(problem, start), most, LOOKS, inner)
+    return replace(m, way=WHOLE)
 
 
 def _descend(
@@ -277,12 +286,10 @@ def _descend(
 
 
 # hard problems
-Run = Callable[
-    [DualProblem, Array, int], DualSolution
-]  # a problem, duals to start from, and rounds
-Inner = Callable[
-    [DualProblem], "tuple[Array, bool] | None"
-]  # the duals of an interior-point method, and whether its kernel was exact
+# a problem, duals to start from, and rounds
+Run = Callable[[DualProblem, Array, int], DualSolution]
+# the duals of an interior-point method, and whether its kernel was exact
+Inner = Callable[[DualProblem], "tuple[Array, bool] | None"]
 
 
 def solve_by_path(
