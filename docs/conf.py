@@ -23,10 +23,9 @@ extensions = [
     "commands",
     "gallery",
     "mathml",
-    "pages",
     "plain_docstrings",
 ]
-exclude_patterns = ["_build", "site", "examples", "**/.ipynb_checkpoints"]
+exclude_patterns = ["_build", "site", "jupyter_execute", "examples", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 highlight_language = "text"  # blocks say where they are Python; prompts are seen
