@@ -23,10 +23,9 @@ extensions = [
     "commands",
     "gallery",
     "mathml",
-    "pages",
     "plain_docstrings",
 ]
-exclude_patterns = ["_build", "site", "examples", "**/.ipynb_checkpoints"]
+exclude_patterns = ["_build", "site", "jupyter_execute", "examples", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 highlight_language = "text"  # blocks say where they are Python; prompts are seen
@@ -45,6 +44,7 @@ autosummary_imported_members = False
 autodoc_typehints = "none"  # types stand in the docstrings, where tests compare them
 autodoc_docstring_signature = False  # a first line such as "k(x, z) = 1" is a formula
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 html_math_renderer = "mathml"
@@ -56,6 +56,7 @@ html_css_files = ["mercer.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_show_search_summary = False  # it fetches pages, which browsers refuse to files
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "Mercer"},

@@ -18,7 +18,11 @@ DIRECTIVE = re.compile(r"\{[a-z-]+\}.*")
 CELL = re.compile(r"\{(?:code|code-block|code-cell|sourcecode)\} *(python|py|pycon|ipython3?)?")
 SECONDS = re.compile(r"\b(time|time_limit)=\d+(?:\.\d+)?")
 FEWER = 1e-3
-SLOW = {"README.md"}  # pages that take more than five seconds wait for --all
+SLOW = {  # the pages that take most seconds, where loops are compiled first, wait for --all
+    "README.md",
+    "docs/guide/guarantees.md",
+    "docs/guide/ridge.md",
+}
 
 
 def is_python(block: Block) -> bool:
