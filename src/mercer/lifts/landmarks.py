@@ -27,7 +27,7 @@ from mercer.ops.tiles import cuts
 # proposals of one round: a constant, so that the pivots do not depend on how many are wanted
 PROPOSALS = 128
 TASK_ROWS = 1024  # rows of one task
-POOL_ROWS, POOL_SHARE = 512, 2  # the least rows that pivots are drawn from, and rows a pivot
+POOL_ROWS, POOL_SHARE = 1024, 4  # the least rows that pivots are drawn from, and rows a pivot
 POOL = 1 << 40  # the child of a stream that pools are drawn by, beyond those of all rounds
 PILOT_ROWS = 1000  # rows that leverage scores are estimated from
 ZERO_PIVOT = (
