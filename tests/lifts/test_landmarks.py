@@ -217,7 +217,7 @@ def test_pivoted_rows():
     assert (np.diff(left) < 1e-12).all()
 
 
-@pytest.mark.parametrize("n", [512, 513, 3000])
+@pytest.mark.parametrize("n", [1024, 1025, 3000])
 def test_pools_are_parts_of_each_other_and_end_with_all_rows(n):
     weight = np.ones(n)
     weight[::5] = 0
@@ -228,7 +228,7 @@ def test_pools_are_parts_of_each_other_and_end_with_all_rows(n):
     assert found[-1][1] == 7
     for (small, most), (large, _) in itertools.pairwise(found):
         assert small < large
-        assert len(small) == 2 * most
+        assert len(small) == 4 * most
         assert (weight[sorted(small)] > 0).all()
     weight[0] = 3  # of other weights all rows are drawn from, as a pool would miss the heavy ones
     assert [len(rows) for rows, _ in pools(weight, 7, Stream(0))] == [n]

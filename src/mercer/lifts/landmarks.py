@@ -90,7 +90,7 @@ def rpcholesky_factor(
     Blocks are drawn from the residual they start at, and each proposal is kept with the share of
     its residual that the ones before it left: the pivots have the law of one-at-a-time sampling, at
     the speed of matrix products. Rows of one weight are drawn from a pool of some of them, a
-    random one of at least two rows a pivot, which grows as pivots do: O(m^3) time, O(m^2)
+    random one of at least four rows a pivot, which grows as pivots do: O(m^3) time, O(m^2)
     memory, whatever n is, unless pivots tell all of a pool; then, and of other weights, from all
     rows: O(n m^2) and O(n m), less where most rows are told as well. Chen, Epperly,
     Tropp and Webber, Randomly pivoted Cholesky (2025); Epperly, Tropp and Webber, Embrace
@@ -131,7 +131,7 @@ def pools(weight: Array, m: int, stream: Stream) -> Iterator[tuple[Array, int]]:
     Every pool is part of the next, and none depends on how many pivots are wanted.
 
     >>> [(len(rows), most) for rows, most in pools(np.ones(5000), 300, Stream(0))]
-    [(512, 256), (1024, 512), (2048, 1024), (4096, 2048), (5000, 300)]
+    [(1024, 256), (2048, 512), (4096, 1024), (5000, 300)]
     """
     some = np.flatnonzero(weight)
     if len(some) > POOL_ROWS and np.ptp(weight[some]) == 0:
