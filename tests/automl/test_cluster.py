@@ -83,7 +83,7 @@ def chosen(source, tmp_path, **columns):
     data, folder = TablePartitions.of_source(source), tmp_path / "choice"
     folder.mkdir()
     cluster._choose(folder, data, source, Roles(**columns), lambda text: None, options())
-    return cluster.Choice.read(folder, 0), data
+    return cluster.SampleChoice.read(folder, 0), data
 
 
 def left(choice, source):

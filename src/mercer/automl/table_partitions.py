@@ -156,15 +156,15 @@ def counted(parts: Sequence[TablePart]) -> list[int]:
 
 # a sample
 @dataclass(frozen=True, eq=False)
-class SampledRows:
+class SampledTable:
     """Rows as they are written, with their numbers among all."""
 
     number: Array
     table: ArrowTable
 
-    def __add__(self, o: SampledRows) -> SampledRows:
+    def __add__(self, o: SampledTable) -> SampledTable:
         table = pa.concat_tables([self.table, o.table])
-        return SampledRows(np.concatenate([self.number, o.number]), table)
+        return SampledTable(np.concatenate([self.number, o.number]), table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,26 +176,26 @@ class TableSampler:
     kind = None  # not kept: what is chosen by it is
     identity = ""
 
-    def __call__(self, X: tuple[Batch, int], y: Any, weight: Any, place: Place) -> SampledRows:
+    def __call__(self, X: tuple[Batch, int], y: Any, weight: Any, place: Place) -> SampledTable:
         batch, first = X
         number = np.arange(first, first + batch.num_rows)
         on = priorities(number, self.seed) <= np.uint64(self.most)
-        return SampledRows(number[on], pa.Table.from_batches([batch.filter(pa.array(on))]))
+        return SampledTable(number[on], pa.Table.from_batches([batch.filter(pa.array(on))]))
 
 
-def sampled_table(data: TablePartitions, k: int, seed: int) -> tuple[SampledRows, int]:
+def sampled_table(data: TablePartitions, k: int, seed: int) -> tuple[SampledTable, int]:
     """The k rows of least priority, in their order, and the largest of these priorities."""
     share = min(1.0, (k + SLACK * k**0.5) / data.rows)
     most = (1 << 64) - 1 if share >= 1 else int(share * (1 << 64))
-    found: SampledRows = fold(data, TableSampler(seed, most))
+    found: SampledTable = fold(data, TableSampler(seed, most))
     key = priorities(found.number, seed)
     at = np.sort(np.argsort(key, kind="stable")[:k])
-    return SampledRows(found.number[at], found.table.take(pa.array(at))), int(key[at].max())
+    return SampledTable(found.number[at], found.table.take(pa.array(at))), int(key[at].max())
 
 
 # rows that are summed
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class UnsummedRows:
     """Rows of files that are not summed: those of the sample, which are summed apart, and what its
     holdout keeps together: whole groups, and all from a time on."""
 
@@ -218,7 +218,7 @@ class TableReader:
     class that the sample lacks, are as absent."""
 
     columns: Columns
-    left_out: LeftOut
+    left_out: UnsummedRows
     identity: str
     target: TargetTransform | None = None  # of numbers
     least: float = -np.inf  # the least target that its logarithm takes

@@ -116,7 +116,7 @@ def _run(graph: dict[Any, Any], data: Partitions, run: list[int], work: str, nam
     if data.graphs is not None:
         key = f"mercer-{name}-{run[0]}-{run[-1]}"
         blocks, places = [data.graphs[i] for i in run], [data.places[i] for i in run]
-        graph[key] = (Run(blocks, places), work)
+        graph[key] = (PartitionRun(blocks, places), work)
         return key
     key = ""
     for i in run:
@@ -136,7 +136,7 @@ def _added(graph: dict[Any, Any], group: Sequence[str]) -> str:
     return key
 
 
-class Run:
+class PartitionRun:
     """One task: the sum over some partitions, one after another."""
 
     def __init__(self, blocks: list[Any], places: list[Place]) -> None:
