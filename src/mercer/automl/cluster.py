@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ from mercer.engines import checkpointed
 from mercer.engines.checkpoint import current, write_atomically
 from mercer.engines.partitions import Place
 from mercer.engines.sample import PartitionSample
-from mercer.engines.tree import fold
+from mercer.engines.tree import fold, passes_told
 from mercer.inputs import Array
 from mercer.models import KernelLogistic, KernelRidge
 from mercer.models.folds import Folds
@@ -135,8 +136,14 @@ def fit_partitions(
             named = {f.name: getattr(roles, f.name) for f in fields(Roles)}
             return fit_table(source, progress=progress, **named, **options)
         choice = _choice(data, source, roles, progress, options)
-        progress(f"summing {data.rows:,} rows in {len(data):,} partitions")
-        return summed(choice, data)
+        number = count(1)
+
+        def told() -> None:
+            where = f"{data.rows:,} rows in {len(data):,} partitions"
+            progress(f"summing {where}: pass {next(number)}")
+
+        with passes_told(told):
+            return summed(choice, data)
 
 
 def _choice(

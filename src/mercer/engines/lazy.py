@@ -145,9 +145,9 @@ def _array(answer: Callable[[Any], Any], X: Any, meta: Array) -> Any:
 
 def _frame(answer: Callable[[Any], Any], X: Any, meta: Any) -> Any:
     """A dask dataframe; workers need not be told what `set_output` or scikit-learn's settings ask."""
-    if type(meta).__module__.partition(".")[0] != "pandas":
+    if (kind := type(meta).__module__.partition(".")[0]) != "pandas":
         raise ValueError(
-            f"set_output asks for {type(meta).__module__.partition('.')[0]}, and lazy frames of Dask hold pandas; ask for 'pandas' or 'default'."
+            f"set_output asks for {kind}, but frames of Dask hold pandas; ask for 'pandas' or 'default'."
         )
     if hasattr(X, "to_dask_array"):
         meta = meta.iloc[:0].set_axis(X._meta.index[:0])
