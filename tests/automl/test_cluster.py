@@ -209,7 +209,7 @@ if __name__ == "__main__":
 
 def start(tmp_path, kept, out):
     words = [str(tmp_path / "cut" / "*.parquet"), "-t", "y", "--exclude", "k,when,who"]
-    words += ["--time", "0.5", "--out", str(out), "--overwrite", "--checkpoint", str(kept)]
+    words += ["--time", "0.1", "--out", str(out), "--overwrite", "--checkpoint", str(kept)]
     with (tmp_path / "log").open("a") as log:
         return subprocess.Popen([sys.executable, "-c", SCRIPT, *words], stdout=log, stderr=log)
 
