@@ -1,7 +1,11 @@
 """mercer fit --cluster and --checkpoint: what cannot be is one sentence with its status, and nothing is
 half-written."""
 
+import os
+import signal
+import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -117,3 +121,41 @@ def test_a_damaged_file_leaves_nothing_half_written(tmp_path):
     path.write_bytes(bytes(content))
     found = fit(tmp_path, data, "--checkpoint", tmp_path / "kept")
     refused(found, tmp_path, 1, "2.parquet")
+
+
+@pytest.mark.long  # workers that import everything
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="a terminal's Ctrl-C reaches a group")
+@pytest.mark.parametrize("after", [4.0, 12.0])
+def test_ctrl_c_ends_workers_and_command(after, tmp_path):
+    """As a terminal sends it, to all processes at once; the workers begin no traceback of theirs."""
+    r = np.random.default_rng(0)
+    x = r.normal(size=(150_000, 4))
+    columns = {f"x{i}": x[:, i] for i in range(4)} | {"y": np.sin(x).sum(1)}
+    parquet.write_table(pa.table(columns), tmp_path / "d.parquet")
+    words = ["fit", tmp_path / "d.parquet", "-t", "y", "--cluster", "local", "--time", "60"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mercer", *map(str, words), "--out", str(tmp_path / "m.mercer")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while len(group(process.pid)) < 3 and time.monotonic() < deadline:  # itself and two more
+        time.sleep(0.1)
+    time.sleep(after)
+    assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert err == "mercer: interrupted; nothing was left half-written.\n"
+    time.sleep(1)
+    assert not group(process.pid)
+    assert [path.name for path in tmp_path.iterdir()] == ["d.parquet"]
+
+
+def group(leader):
+    """The processes of a group that have not ended."""
+    told = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True)
+    lines = (line.split() for line in told.stdout.splitlines())
+    return [line for line in lines if line[0] == str(leader) and not line[1].startswith("Z")]

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from mercer import KernelRidge, KernelSVC, NadarayaWatson
+from mercer import KernelPCA, KernelRidge, KernelSVC, LearnedMetric, NadarayaWatson
 from mercer.engines import is_dask
 from mercer.kernels import Gaussian
 from mercer.lifts import Monomials, NGrams, Nystrom, RandomFourier
@@ -87,6 +87,36 @@ def test_frames_bring_names_and_are_checked_by_them():
     np.testing.assert_allclose(p.compute(), m.predict(FRAME))
     with pytest.raises(ValueError, match="feature names"):
         m.predict(frame.rename(columns={"b": "z"}))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        RandomFourier(Gaussian(2.0), n_features=20, random_state=0),
+        Nystrom(Gaussian(2.0), n_landmarks=20, random_state=0),
+        KernelPCA(2, via=Fourier(20), random_state=0),
+        LearnedMetric(random_state=0),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_frames_are_given_where_set_output_asks_for_them(made):
+    model = made.fit(FRAME, Y).set_output(transform="pandas")
+    moved = FRAME.set_axis(np.arange(90)[::-1] * 2)
+    for frame in (moved, moved[moved.a > 5]):
+        lazy = model.transform(dd.from_pandas(frame, npartitions=3, sort=False))
+        pd.testing.assert_frame_equal(lazy._meta, model.transform(moved).iloc[:0])
+        if len(frame):
+            pd.testing.assert_frame_equal(lazy.compute(), model.transform(frame))
+    plain = made.fit(X, Y)
+    found = plain.transform(da.from_array(X, chunks=(40, 2)))
+    pd.testing.assert_frame_equal(found.compute(), plain.transform(X))
+
+
+def test_frames_of_other_libraries_are_refused():
+    pytest.importorskip("polars")
+    phi = RandomFourier(Gaussian(2.0), n_features=20).fit(X).set_output(transform="polars")
+    with pytest.raises(ValueError, match="set_output asks for polars"):
+        phi.transform(da.from_array(X, chunks=(40, 3)))
 
 
 def test_empty_partitions_are_answered():

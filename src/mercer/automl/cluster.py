@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +38,17 @@ from mercer.automl.rows import TableRows
 from mercer.automl.study import Study
 from mercer.automl.summarise import target_of
 from mercer.automl.table_partitions import (
-    LeftOut,
     TablePartitions,
     TableReader,
     TreatedRows,
+    UnsummedRows,
     sampled_table,
 )
 from mercer.engines import checkpointed
 from mercer.engines.checkpoint import current, write_atomically
 from mercer.engines.partitions import Place
 from mercer.engines.sample import PartitionSample
-from mercer.engines.tree import fold
+from mercer.engines.tree import fold, passes_told
 from mercer.inputs import Array
 from mercer.models import KernelLogistic, KernelRidge
 from mercer.models.folds import Folds
@@ -69,25 +70,25 @@ CHOICE = "choice-"
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class SampleChoice:
     """What was chosen on a sample: the model of its training rows, these rows and those held out as
     the model takes them, and which rows of the files are summed."""
 
     model: TableModel
     train: TreatedRows
     held: TableRows
-    left_out: LeftOut
+    left_out: UnsummedRows
     name: str  # of all of it, by its content
 
     @classmethod
-    def read(cls, folder: Path, seed: int) -> Choice:
+    def read(cls, folder: Path, seed: int) -> SampleChoice:
         """As it was kept."""
         model = load(folder / MODEL)
         with np.load(folder / ROWS, allow_pickle=False) as found:
             a = {name: found[name] for name in found.files}
         train = TreatedRows(a["X"], a["y"], a.get("weight"))
         of: Any = {f.name: a.get(f"held_{f.name}") for f in fields(TableRows)}
-        left_out = LeftOut(seed, int(a["last"]), a.get("groups"), float(a["since"]))
+        left_out = UnsummedRows(seed, int(a["last"]), a.get("groups"), float(a["since"]))
         name = blake2b(digest_size=16)
         for file in (MODEL, ROWS):
             name.update((folder / file).read_bytes())
@@ -135,8 +136,14 @@ def fit_partitions(
             named = {f.name: getattr(roles, f.name) for f in fields(Roles)}
             return fit_table(source, progress=progress, **named, **options)
         choice = _choice(data, source, roles, progress, options)
-        progress(f"summing {data.rows:,} rows in {len(data):,} partitions")
-        return summed(choice, data)
+        number = count(1)
+
+        def told() -> None:
+            where = f"{data.rows:,} rows in {len(data):,} partitions"
+            progress(f"summing {where}: pass {next(number)}")
+
+        with passes_told(told):
+            return summed(choice, data)
 
 
 def _choice(
@@ -145,7 +152,7 @@ def _choice(
     roles: Roles,
     progress: Callable[[str], None],
     options: dict[str, Any],
-) -> Choice:
+) -> SampleChoice:
     """That of before, or a new one, which is kept whole or not at all."""
     seed, checkpoint = options["seed"], current()
     asked = {k: str(v) for k, v in options.items() if k not in ("command", "test")}
@@ -164,7 +171,7 @@ def _choice(
                 os.replace(draft, folder / name)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
-        return Choice.read(folder / name, seed)
+        return SampleChoice.read(folder / name, seed)
 
 
 def _choose(
@@ -194,7 +201,7 @@ def _numbered(worst: Any, number_of: Array) -> Any:
 
 
 # sums
-def summed(choice: Choice, data: TablePartitions) -> TableModel:
+def summed(choice: SampleChoice, data: TablePartitions) -> TableModel:
     """The chosen model of all rows, and what it says of those held out."""
     model, held = choice.model, choice.held
     predictor, rows = _of_all(choice, data)
@@ -214,7 +221,7 @@ def summed(choice: Choice, data: TablePartitions) -> TableModel:
     return replace(model, predictor=predictor, margin=margin, result=result)
 
 
-def _told(choice: Choice, f: Array, rows: int) -> str:
+def _told(choice: SampleChoice, f: Array, rows: int) -> str:
     """What the scores are of, and that of the model of all rows."""
     model, held = choice.model, choice.held
     asked = metric_named(model.result.task, model.result.metric)
@@ -228,7 +235,7 @@ def _told(choice: Choice, f: Array, rows: int) -> str:
     return f"{before}: the saved one has learnt from {rows:,} rows, and has {shown} on the same held-out rows."
 
 
-def _of_all(choice: Choice, data: TablePartitions) -> tuple[Predictor, int]:
+def _of_all(choice: SampleChoice, data: TablePartitions) -> tuple[Predictor, int]:
     """The predictor of all rows, and how many they are."""
     p = choice.model.predictor
     if isinstance(p, ConstantPredictor):  # of the sample: more rows hardly change it
@@ -240,7 +247,7 @@ def _of_all(choice: Choice, data: TablePartitions) -> tuple[Predictor, int]:
     )
 
 
-def _numbers(p: Regressor, choice: Choice, data: TablePartitions) -> tuple[Predictor, int]:
+def _numbers(p: Regressor, choice: SampleChoice, data: TablePartitions) -> tuple[Predictor, int]:
     """Moments in one pass, over the map that was chosen; bounds by the targets of all rows."""
     m: KernelRidge = copy.copy(p.estimator)
     least = float(choice.train.y.min()) if isinstance(p.target, LogTarget) else -np.inf
@@ -260,7 +267,7 @@ def _numbers(p: Regressor, choice: Choice, data: TablePartitions) -> tuple[Predi
     return Regressor(m, p.target, *prediction_bounds(y)), model.total.count
 
 
-def _classes(p: Classifier, choice: Choice, data: TablePartitions) -> tuple[Predictor, int]:
+def _classes(p: Classifier, choice: SampleChoice, data: TablePartitions) -> tuple[Predictor, int]:
     """Rounds over all rows, which begin at the model of the sample."""
     m: KernelLogistic = copy.copy(p.estimator)
     classes = np.asarray(m.classes_)

@@ -23,7 +23,8 @@ from mercer.tables import Columns, DataError, Source
 from mercer.tables.arrow import ArrowTable, Batch, pa
 from mercer.tables.read.formats import parquet_groups
 
-PART_ROWS = 1 << 18  # of parquet row groups that are one partition
+PART_ROWS = 1 << 18  # of parquet row groups that are one partition, at most
+FEW_ROWS, MANY_PARTS = 1 << 14, 64  # of so few, or of a part in so many of all rows
 PIECE_BYTES = 1 << 22  # of rows in memory that are one partition
 
 
@@ -82,7 +83,14 @@ class TablePartitions(Partitions):
     @classmethod
     def of_source(cls, source: Source) -> TablePartitions:
         """Every row group or file; rows are counted where no metadata tell."""
-        found = [one for part in source.parts for one in _parts(source, part)]
+        groups = [
+            list(parquet_groups(part.path)) if part.kind == "parquet" else None
+            for part in source.parts
+        ]
+        rows = sum(sum(n) for n in groups if n is not None)
+        most = min(PART_ROWS, max(FEW_ROWS, rows // MANY_PARTS))
+        each = zip(source.parts, groups, strict=True)
+        found = [one for part, n in each for one in _parts(source, part, n, most)]
         asked = [i for i, (_, n) in enumerate(found) if n is None]
         counts = dict(zip(asked, counted([found[i][0] for i in asked]), strict=True))
         sizes = [counts[i] if n is None else n for i, (_, n) in enumerate(found)]
@@ -121,19 +129,21 @@ class TablePartitions(Partitions):
         )
 
 
-def _parts(source: Source, part: Any) -> Iterator[tuple[TablePart, int | None]]:
-    """Of one file, with their rows where they are known."""
+def _parts(
+    source: Source, part: Any, groups: list[int] | None, most: int
+) -> Iterator[tuple[TablePart, int | None]]:
+    """Of one file, with their rows where they are known: groups of up to `most`, or a single one."""
 
-    def of(groups: tuple[int, ...] | None) -> TablePart:
-        return TablePart(replace(source, parts=(replace(part, groups=groups),), may_be_empty=True))
+    def of(held: tuple[int, ...] | None) -> TablePart:
+        return TablePart(replace(source, parts=(replace(part, groups=held),), may_be_empty=True))
 
-    if part.kind != "parquet":
+    if groups is None:
         yield of(None), None
         return
     held: list[int] = []
     n = 0
-    for i, rows in enumerate(parquet_groups(part.path)):
-        if held and n + rows > PART_ROWS:
+    for i, rows in enumerate(groups):
+        if held and n + rows > most:
             yield of(tuple(held)), n
             held, n = [], 0
         held.append(i)
@@ -156,15 +166,15 @@ def counted(parts: Sequence[TablePart]) -> list[int]:
 
 # a sample
 @dataclass(frozen=True, eq=False)
-class SampledRows:
+class SampledTable:
     """Rows as they are written, with their numbers among all."""
 
     number: Array
     table: ArrowTable
 
-    def __add__(self, o: SampledRows) -> SampledRows:
+    def __add__(self, o: SampledTable) -> SampledTable:
         table = pa.concat_tables([self.table, o.table])
-        return SampledRows(np.concatenate([self.number, o.number]), table)
+        return SampledTable(np.concatenate([self.number, o.number]), table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,26 +186,26 @@ class TableSampler:
     kind = None  # not kept: what is chosen by it is
     identity = ""
 
-    def __call__(self, X: tuple[Batch, int], y: Any, weight: Any, place: Place) -> SampledRows:
+    def __call__(self, X: tuple[Batch, int], y: Any, weight: Any, place: Place) -> SampledTable:
         batch, first = X
         number = np.arange(first, first + batch.num_rows)
         on = priorities(number, self.seed) <= np.uint64(self.most)
-        return SampledRows(number[on], pa.Table.from_batches([batch.filter(pa.array(on))]))
+        return SampledTable(number[on], pa.Table.from_batches([batch.filter(pa.array(on))]))
 
 
-def sampled_table(data: TablePartitions, k: int, seed: int) -> tuple[SampledRows, int]:
+def sampled_table(data: TablePartitions, k: int, seed: int) -> tuple[SampledTable, int]:
     """The k rows of least priority, in their order, and the largest of these priorities."""
     share = min(1.0, (k + SLACK * k**0.5) / data.rows)
     most = (1 << 64) - 1 if share >= 1 else int(share * (1 << 64))
-    found: SampledRows = fold(data, TableSampler(seed, most))
+    found: SampledTable = fold(data, TableSampler(seed, most))
     key = priorities(found.number, seed)
     at = np.sort(np.argsort(key, kind="stable")[:k])
-    return SampledRows(found.number[at], found.table.take(pa.array(at))), int(key[at].max())
+    return SampledTable(found.number[at], found.table.take(pa.array(at))), int(key[at].max())
 
 
 # rows that are summed
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class UnsummedRows:
     """Rows of files that are not summed: those of the sample, which are summed apart, and what its
     holdout keeps together: whole groups, and all from a time on."""
 
@@ -218,7 +228,7 @@ class TableReader:
     class that the sample lacks, are as absent."""
 
     columns: Columns
-    left_out: LeftOut
+    left_out: UnsummedRows
     identity: str
     target: TargetTransform | None = None  # of numbers
     least: float = -np.inf  # the least target that its logarithm takes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -12,6 +13,7 @@ from mercer.cli.guard import UsageError
 from mercer.engines.scheduler import WorkerError
 
 ANSWER = 10  # seconds that a scheduler has to answer, and to show a worker
+ENDING = 10  # seconds that workers have to end by themselves
 QUIET = {
     "distributed.scheduler.worker-saturation": 1.0,  # who fails is told from who waits
     "distributed.admin.large-graph-warning-threshold": "1GB",  # the sample travels with its tasks
@@ -47,20 +49,47 @@ def _one_sentence() -> Iterator[None]:
 
 @contextmanager
 def _local(memory: float) -> Iterator[None]:
+    """Processes of one thread, one for each core. Ctrl-C is of this process alone, which ends them."""
     from distributed import Client, LocalCluster
 
     n = os.process_cpu_count() if hasattr(os, "process_cpu_count") else len(os.sched_getaffinity(0))
-    with (
-        LocalCluster(
-            n_workers=n or 1,
+    n = n or 1
+    with deaf("SIGINT"):  # as are the threads begun here, and the workers that these start
+        cluster = LocalCluster(
+            n_workers=0,
             threads_per_worker=1,
             dashboard_address=":0",
             memory_limit=int(memory),
             silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster),
-    ):
+        )
+    client = None
+    try:
+        client = Client(cluster)
+        cluster.scale(n)
+        client.wait_for_workers(n)
         yield
+    finally:
+        with deaf("SIGALRM"):  # by which an interruption is raised again and again
+            if client is not None:
+                client.close(timeout=ENDING)
+            cluster.close(timeout=ENDING)
+
+
+@contextmanager
+def deaf(name: str) -> Iterator[None]:
+    """This thread, and those that begin in the block for good, do not hear the signal; it waits."""
+    number = getattr(signal, name, None)
+    if number is None or not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # which hears again whatever thread begins it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

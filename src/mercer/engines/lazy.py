@@ -111,7 +111,8 @@ def shape_of(X: Any) -> str:
 
 # answers
 def answered(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
-    """What `model.name(X)` is, as a dask array with the chunks of X along its rows."""
+    """What `model.name(X)` is, as a dask array with the chunks of X along its rows, or as a dask
+    dataframe with its index where the model was told so (`set_output`)."""
     texts = getattr(X, "ndim", 2) == 1
     columns = LazyColumns.of(X, texts=texts)
     meta = model_answer(model, name, options, columns.example())  # also refuses other columns
@@ -120,10 +121,17 @@ def answered(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
             f"{name} gives several arrays, which a lazy answer has not; ask for one of them."
         )
     answer = partial(_answer, light(model), name, options)
+    if hasattr(meta, "columns"):
+        return _frame(answer, X, meta)
     if not isinstance(meta, np.ndarray):
         return _sparse(answer, X, meta)
     if hasattr(X, "to_dask_array"):  # a frame, or a column of one
         return X.map_partitions(answer, meta=meta[:0])
+    return _array(answer, X, meta)
+
+
+def _array(answer: Callable[[Any], Any], X: Any, meta: Array) -> Any:
+    """Blocks of an array with the chunks of X along its rows."""
     X = X.rechunk({1: -1}) if X.ndim == 2 else X
     return X.map_blocks(
         answer,
@@ -133,6 +141,31 @@ def answered(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
         meta=meta[:0],
         dtype=meta.dtype,
     )
+
+
+def _frame(answer: Callable[[Any], Any], X: Any, meta: Any) -> Any:
+    """A dask dataframe; workers need not be told what `set_output` or scikit-learn's settings ask."""
+    if (kind := type(meta).__module__.partition(".")[0]) != "pandas":
+        raise ValueError(
+            f"set_output asks for {kind}, but frames of Dask hold pandas; ask for 'pandas' or 'default'."
+        )
+    if hasattr(X, "to_dask_array"):
+        meta = meta.iloc[:0].set_axis(X._meta.index[:0])
+        return X.map_partitions(partial(_framed, answer, meta.columns), meta=meta)
+    import dask.dataframe as dd
+
+    values = _array(partial(_values, answer), X, np.asarray(meta))
+    return dd.from_dask_array(values, columns=list(meta.columns))
+
+
+def _framed(answer: Callable[[Any], Any], columns: Any, X: Any) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(np.asarray(answer(X)), columns=columns, index=X.index)
+
+
+def _values(answer: Callable[[Any], Any], X: Any) -> Array:
+    return np.asarray(answer(X))
 
 
 def _sparse(answer: Callable[[Any], Any], X: Any, meta: Any) -> Any:

@@ -12,7 +12,7 @@ from mercer.inputs import Array, Table, sample_weights, table
 from mercer.kernels.defaults import check_domain
 
 
-class Reader(Protocol):
+class RowReader(Protocol):
     """From a partition as it comes to rows, targets and weights."""
 
     @property

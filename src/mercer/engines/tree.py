@@ -3,7 +3,9 @@ Neither the workers nor the order in which they finish changes a bit of the sum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
@@ -19,6 +21,19 @@ from mercer.ops.tiles import settle_allocator
 ARITY = 8
 RUN = 8  # partitions that one chain of tasks goes through, at most, while there are few
 FEW_RUNS, MANY_RUNS = 64, 4096
+
+
+_each_pass: ContextVar[Callable[[], None] | None] = ContextVar("mercer_passes", default=None)
+
+
+@contextmanager
+def passes_told(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` as each pass over partitions begins in the block."""
+    token = _each_pass.set(tell)
+    try:
+        yield
+    finally:
+        _each_pass.reset(token)
 
 
 class Statistic(Protocol):
@@ -61,6 +76,8 @@ def groups(values: Sequence[Any]) -> list[Sequence[Any]]:
 def fold(data: Partitions, gather: Gather) -> Any:
     """The sum of `gather` over all partitions that have rows, with what a checkpoint has of it."""
     kept = current()
+    if (tell := _each_pass.get()) is not None:
+        tell()
     branches = Branches.of(data, gather)
     if kept is None or gather.kind is None:  # sums that are no arrays are not kept
         return compute([branches.root()], data.places)[0]
@@ -116,7 +133,7 @@ def _run(graph: dict[Any, Any], data: Partitions, run: list[int], work: str, nam
     if data.graphs is not None:
         key = f"mercer-{name}-{run[0]}-{run[-1]}"
         blocks, places = [data.graphs[i] for i in run], [data.places[i] for i in run]
-        graph[key] = (Run(blocks, places), work)
+        graph[key] = (PartitionRun(blocks, places), work)
         return key
     key = ""
     for i in run:
@@ -136,7 +153,7 @@ def _added(graph: dict[Any, Any], group: Sequence[str]) -> str:
     return key
 
 
-class Run:
+class PartitionRun:
     """One task: the sum over some partitions, one after another."""
 
     def __init__(self, blocks: list[Any], places: list[Place]) -> None:

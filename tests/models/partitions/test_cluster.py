@@ -1,12 +1,14 @@
-"""The same on a client: threads of this process, so that the default suite stays small."""
+"""The same on a client: threads of this process, so that the default suite stays small; and one of two
+processes, to which all that a model is must travel."""
 
 import numpy as np
 import pytest
 
 from mercer import KernelLogistic, KernelRidge
 from mercer.engines import checkpointed
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Matern
 from mercer.methods import Fourier
+from mercer.operators.partitioned import PartitionedOperator
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -57,3 +59,45 @@ def test_rounds_on_a_client(client):
     own = KernelLogistic(via=Fourier(30), random_state=0, tol=1e-9).fit(X, two)
     np.testing.assert_allclose(m.coef_, own.coef_, rtol=1e-5, atol=1e-7)
     assert (m.predict(da.from_array(X, chunks=(100, 3))).compute() == own.predict(X)).all()
+
+
+@pytest.fixture
+def processes():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.long  # two processes import everything
+@pytest.mark.filterwarnings("ignore")  # of processes that end
+def test_exact_ridge_in_processes_is_that_of_memory(processes, monkeypatch):
+    """Kernel and penalty differ from the defaults, rows are in several blocks, some are copies, and
+    products are made by the workers."""
+    r = np.random.default_rng(1)
+    rows = np.concatenate([r.normal(size=(900, 3)), np.ones((50, 3)), X[:50]])
+    y, w = np.sin(rows).sum(1) + 0.1 * r.normal(size=1000), r.uniform(0.5, 2, 1000)
+    asked = []
+    whole = PartitionedOperator._blocks
+
+    def blocks(self, client, W):
+        asked.append(client.id)
+        return whole(self, client, W)
+
+    monkeypatch.setattr(PartitionedOperator, "_blocks", blocks)
+    monkeypatch.setattr("mercer.operators.partitioned.BLOCK_ROWS", 300)
+    for way in ("exact", "iterative"):
+        s = dict(kernel=Matern((2.0, 5.0, 0.7)), via=way, alpha=0.03, tol=1e-10, random_state=0)
+        own = KernelRidge(**s).fit(rows, y, w)
+        asked.clear()
+        m = KernelRidge(**s)
+        m.fit(*(da.from_array(v, chunks=(170, 3)[: v.ndim]) for v in (rows, y, w)))
+        assert set(asked) == ({processes.id} if way == "iterative" else set())
+        np.testing.assert_allclose(m.predict(rows), own.predict(rows), rtol=0, atol=1e-7)
+        lazy = m.predict(da.from_array(rows, chunks=(170, 3)))
+        np.testing.assert_allclose(lazy.compute(), own.predict(rows), rtol=0, atol=1e-7)
+        plain = KernelRidge(via=way, random_state=0).fit(rows, y, w).predict(rows)
+        assert np.abs(plain - own.predict(rows)).max() > 0.01  # kernel and penalty matter here

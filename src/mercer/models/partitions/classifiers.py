@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer import methods
 from mercer.engines.partitions import Partitions
-from mercer.engines.reader import PartitionReader, Reader
+from mercer.engines.reader import PartitionReader, RowReader
 from mercer.inputs import Array, Table
 from mercer.lifts.base import seed_of
 from mercer.models.linear import Loss
@@ -53,7 +53,7 @@ class ClassPartitions:
 
     data: Partitions
     totals: ClassTotals
-    reader: Reader
+    reader: RowReader
     phi: FittedMap
     some: Any
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.engines.partitions import Place
-from mercer.engines.reader import Reader
+from mercer.engines.reader import RowReader
 from mercer.inputs import Array, Items
 from mercer.models.folds import ONE_FOLD, Folds
 from mercer.models.partitions.maps import MapRecipe
@@ -44,7 +44,7 @@ class FoldMoments:
 class GatherMoments:
     """The moments of [phi] or [phi, y] of a partition, by fold."""
 
-    reader: Reader
+    reader: RowReader
     map: MapRecipe
     shift: Array
     folds: Folds = ONE_FOLD

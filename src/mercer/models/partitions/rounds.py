@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.engines.partitions import Partitions, Place
-from mercer.engines.reader import Reader
+from mercer.engines.reader import RowReader
 from mercer.engines.sample import PartitionSample
 from mercer.engines.tree import fold
 from mercer.inputs import Array, Table
@@ -58,7 +58,7 @@ class Coding:
 class GatherSlopes:
     """Value and slope of the losses of a partition, at theta."""
 
-    reader: Reader
+    reader: RowReader
     map: MapRecipe
     shift: Array | None
     loss: Loss
@@ -127,7 +127,7 @@ class PartitionedProblem:
     are those of sampled rows."""
 
     data: Partitions
-    reader: Reader
+    reader: RowReader
     map: MapRecipe
     rows: SampledFeatures
     loss: Loss
@@ -141,7 +141,7 @@ class PartitionedProblem:
     def of(
         cls,
         data: Partitions,
-        reader: Reader,
+        reader: RowReader,
         phi: FittedMap,
         some: PartitionSample,
         loss: Loss,

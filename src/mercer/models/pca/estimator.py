@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer import methods
+from mercer.engines.lazy import take_dask
 from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Is
 from mercer.linalg.decompose import SketchedMoments
@@ -379,3 +380,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+take_dask(KernelPCA)  # outside of what scikit-learn puts around `transform`

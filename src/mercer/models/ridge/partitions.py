@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mercer.engines.partitions import Partitions
-from mercer.engines.reader import PartitionReader, Reader
+from mercer.engines.reader import PartitionReader, RowReader
 from mercer.engines.sample import Sampler
 from mercer.engines.tree import fold
 from mercer.inputs import Array, Table
@@ -46,7 +46,7 @@ def fit(s: RidgeSettings, X: Any, y: Any, weight: Any) -> MomentRidge:
     return summed(begin(s, phi, folds, some.table(data.columns), some.Y, flat), data, reader)
 
 
-def summed(stream: MomentRidge, data: Partitions, reader: Reader) -> MomentRidge:
+def summed(stream: MomentRidge, data: Partitions, reader: RowReader) -> MomentRidge:
     """The model of the rows in partitions, over the map and by the settings of a stream."""
     recipe, shift = MapRecipe.of(stream.phi, data.columns), stream.moments[0].shift
     found = fold(data, GatherMoments(reader, recipe, shift, stream.folds))
