@@ -97,6 +97,8 @@ def _remote(address: str) -> Iterator[None]:
     from distributed import Client
 
     try:
+        # one that never connects would stay the default client of the process
+        Client(address, timeout=ANSWER, set_as_default=False).close()
         client = Client(address, timeout=ANSWER)
     except (OSError, ValueError, TimeoutError) as error:
         raise UsageError(
