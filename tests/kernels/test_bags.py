@@ -5,10 +5,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from mercer import check_psd
+from mercer import KernelRidge, check_psd
+from mercer.inputs import Table
 from mercer.kernels import Constant, Gaussian, Laplace, Linear, OverSets, Polynomial
+from mercer.kernels.ways import value_ways
 from mercer.pairs.bags import PIECE
-from mercer.strings import SubTree
+from mercer.strings import Spectrum, SubTree
 from mercer.testing import check_kernel
 
 KERNELS = [
@@ -155,6 +157,7 @@ def test_distance_is_that_of_mean_features():
         ([np.ones((2, 2)), np.ones((2, 3))], "bags of rows of 2 and of 3 columns"),
         ([np.ones((2, 2)), np.array([[np.nan, 1.0]])], "contains NaN"),
         ([np.ones((2, 2)), 5], "it is 5 of type int"),
+        ([np.ones((2, 2)), np.array(5.0)], r"it is array\(5.\) of type ndarray"),
     ],
 )
 def test_what_is_no_bag(X, words):
@@ -171,3 +174,10 @@ def test_settings():
         repr((Gaussian() + 1.0).over_sets("sum"))
         == "(Gaussian() + 1.0 * Constant()).over_sets('sum')"
     )
+
+
+def test_a_plan_tells_of_the_strings_in_bags():
+    k = Spectrum(2, alphabet="dna").over_sets()
+    model = KernelRidge(k).fit([["ACGT", "AC"], [], ["GGTA"]], [0.0, 1.0, 2.0])
+    assert "words" in model.plan_.settings["values of Spectrum(k=2)"]
+    assert value_ways(k, Table([[], []])) == {}

@@ -7,6 +7,7 @@ from typing import Any
 
 from mercer.inputs import Table
 from mercer.kernels.algebra import OnColumns
+from mercer.kernels.bags import OverSets
 from mercer.kernels.base import Kernel
 from mercer.listed import bare
 
@@ -31,6 +32,11 @@ def value_ways(kernel: Any, rows: Table) -> dict[str, str]:
 def _leaves(kernel: Kernel, rows: Table) -> Iterator[tuple[Any, list[Any]]]:
     if isinstance(kernel, OnColumns):
         rows = rows.pick(kernel.columns)
+    if isinstance(kernel, OverSets) and rows.items:
+        members = kernel.read(rows.data).members
+        if members is None:
+            return
+        rows = members
     if hasattr(kernel, "plan") and rows.items:
         yield kernel, bare(rows.data)
     for k in kernel.inner:

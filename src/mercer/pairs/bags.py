@@ -71,7 +71,8 @@ class Bags:
 
 def _members(bag: Any, items: bool) -> Table | None:
     try:
-        if not hasattr(bag, "__len__") or isinstance(bag, str | bytes | dict):
+        single = not hasattr(bag, "__len__") or getattr(bag, "shape", None) == ()
+        if single or isinstance(bag, str | bytes | dict):
             raise ValueError(f"it is {bag!r:.40} of type {type(bag).__name__}")
         size = bag.shape[0] if hasattr(bag, "shape") else len(bag)
         return table(bag, "bag", items=items) if size else None
