@@ -17,6 +17,7 @@ from mercer.plans import quantity
 
 PIECE = 1 << 17  # rows of columns that are formed at a time
 PROPOSALS, ROUNDS = 64, 8  # pivots drawn at a time, at least; or one part of all in so many
+DRAWN = 1 << 28  # bytes of the columns of pivots that are drawn at a time
 MIN_RESIDUAL = 1e-6  # of k(x, x): less than this left of it is rounding
 OWN = 1e-4  # of what is left of a pivot: less than this beside others is a sum of them
 INNER_TOLERANCE = 1e-4  # of a round on float32 products
@@ -120,7 +121,7 @@ def pivoted_factor(op: GPUOperator, rank: int, seed: int) -> Tensor:
     F = torch.zeros((n, rank), dtype=torch.float32, device=op.device)
     left = op.diag().clone()
     floor, done = MIN_RESIDUAL * float(left.max()), 0
-    count = max(PROPOSALS, rank // ROUNDS)
+    count = max(PROPOSALS, min(rank // ROUNDS, DRAWN // (4 * n)))
     while done < rank and float(left.max()) > floor:
         drawn = _drawn(left, min(count, rank - done), rng)
         G = _columns(op, drawn) - F[:, :done] @ F[drawn, :done].T
