@@ -48,7 +48,10 @@ def test_rows_in_one_pass(dtype, shape):
 @pytest.mark.parametrize(("n", "m", "d"), [(300, 301, 60), (700, 120, 7)])
 def test_sparse_rows(dtype, density, n, m, d):
     rng = np.random.default_rng(3)
-    X, Z = (sp.random_array((r, d), density=density, rng=rng, dtype=dtype).tocsr() for r in (n, m))
+    X, Z = (
+        sp.random_array((r, d), density=density, random_state=rng, dtype=dtype).tocsr()
+        for r in (n, m)
+    )
     P, columns = np.full((n - 5, m), np.nan, dtype), Z.tocsc()
     left, right = (X.indptr, X.indices, X.data), (columns.indptr, columns.indices, columns.data)
     gaussian.sparse_products(*left, 5, *right, P)

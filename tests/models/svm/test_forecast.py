@@ -59,7 +59,9 @@ def test_samples_hold_every_class_and_lie_in_one_another(seed):
 
 
 def test_sparse_rows_cost_what_they_share():
-    X = sp.random_array((50, 400), density=0.02, rng=np.random.default_rng(0), format="csr")
+    X = sp.random_array(
+        (50, 400), density=0.02, random_state=np.random.default_rng(0), format="csr"
+    )
     assert columns_of(Table(X), 1e9) == columns_of(Table(X.toarray()), 1e9) == 400
     counts = np.bincount(X.indices, minlength=400)
     assert columns_of(Table(X), 1.0) == pytest.approx(256 + 48 * np.sum(counts**2) / 50**2)
