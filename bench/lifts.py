@@ -82,7 +82,9 @@ def monomials(X, degree, target, name, repeats=3):
 
 
 def sparse(n, d, density, seed=0):
-    return sp.random_array((n, d), density=density, rng=np.random.default_rng(seed), format="csr")
+    return sp.random_array(
+        (n, d), density=density, random_state=np.random.default_rng(seed), format="csr"
+    )
 
 
 def cases():

@@ -91,7 +91,9 @@ class Shape:
 
     def _sparse(self) -> Any:
         rng, shape = self.draw.rng, (self.n, self.d)
-        X = sp.csr_matrix(sp.random_array(shape, density=self.density, rng=rng, dtype=self.dtype))
+        X = sp.csr_matrix(
+            sp.random_array(shape, density=self.density, random_state=rng, dtype=self.dtype)
+        )
         X.data[:] = rng.normal(size=X.nnz)
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
         return X

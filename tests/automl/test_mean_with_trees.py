@@ -32,10 +32,12 @@ def steps(n=500, seed=0, classes=False):
 
 @pytest.fixture(scope="module", params=[False, True], ids=["numbers", "classes"])
 def fitted(request):
-    """With as much time for trees as they want; the model, its table, and rows of a holdout file."""
+    """With as much time for trees as they want, and none for a feature machine, which where there
+    is time may be as good as the mean; the model, and rows of a holdout file."""
     table, test = steps(classes=request.param), steps(300, 7, request.param)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(select, "TREE_SHARE", 50.0)
+        patch.setattr(select, "MAX_MACHINE_CLASSES", -1)
         model = fit_table(table, "y", test=test, time=1)
     return model, test
 

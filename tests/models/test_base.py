@@ -105,7 +105,7 @@ def test_rows_of_items_that_are_broken_off(name, monkeypatch):
     [
         (KernelLogistic(alpha=1e-6, max_iter=1), Z),
         (KernelKMeans(3, kernel=Gaussian(), random_state=0), np.repeat(Z[:2], 20, axis=0)),
-        (KernelRidge(Gaussian(), via="iterative", max_iter=1, alpha=1e-9), Z),
+        (KernelRidge(Gaussian(), via="iterative", max_iter=1, alpha=1e-9, tol=1e-14), Z),
     ],
     ids=["logistic", "k-means", "ridge"],
 )
