@@ -9,7 +9,7 @@ from mercer.inputs import Array, Matrix
 from mercer.ops.jit import njit
 
 FAST = {"contract", "nsz"}
-SQUARE = 16  # rows and columns that are turned together
+SQUARE = 8  # rows and columns that are turned together
 
 # exp(r) for |r| <= log(2) / 2 by polynomials whose largest relative error is least: 2e-17 and,
 # in float32, 1e-7.
@@ -28,15 +28,16 @@ LEAST64, LEAST32 = -1021.0, np.float32(-125.0)  # exponents of 2 below which a v
 
 
 @njit(fastmath=FAST)
-def wide(P, x, z, gamma, out, row, col):  # type: ignore[no-untyped-def]
+def wide(P, x, z, gamma, out, row, col, half):  # type: ignore[no-untyped-def]
     """out, from this row and column on, = exp(-gamma |x_i + z_j - 2 P_ij|) of products and norms in
     float64; out is not P. All of out is given, as only of whole arrays it is known that the values
-    of a row lie side by side."""
+    of a row lie side by side. Of a half only j >= i."""
     k = -gamma * LOG2E
     for i in range(P.shape[0]):
-        a, to = x[i], out[row + i]
-        for j in range(P.shape[1]):
-            t = max(k * abs(a + z[j] - 2.0 * P[i, j]), LEAST64)
+        first = i if half else 0
+        a, b, p_i, to = x[i], z[first:], P[i][first:], out[row + i][col + first :]
+        for j in range(p_i.shape[0]):
+            t = max(k * abs(a + b[j] - 2.0 * p_i[j]), LEAST64)
             n = t + WHOLE64
             r = (t - (n - WHOLE64)) * LOG2
             r2 = r * r
@@ -44,49 +45,69 @@ def wide(P, x, z, gamma, out, row, col):  # type: ignore[no-untyped-def]
             p = ((W11 * r + W10) * r2 + (W9 * r + W8)) * r4 + ((W7 * r + W6) * r2 + (W5 * r + W4))
             p = p * r4 + ((W3 * r + W2) * r2 + (W1 * r + W0))
             bits = np.float64(p).view(np.int64) + (np.float64(n).view(np.int64) << np.int64(52))
-            to[col + j] = np.int64(bits).view(np.float64)
+            to[j] = np.int64(bits).view(np.float64)
 
 
 @njit(fastmath=FAST)
-def narrow(P, x, z, gamma, out, row, col):  # type: ignore[no-untyped-def]
+def narrow(P, x, z, gamma, out, row, col, half):  # type: ignore[no-untyped-def]
     """The same in float32."""
     k = np.float32(-gamma * LOG2E)
     for i in range(P.shape[0]):
-        a, to = x[i], out[row + i]
-        for j in range(P.shape[1]):
-            t = max(k * abs(a + z[j] - TWO * P[i, j]), LEAST32)
+        first = i if half else 0
+        a, b, p_i, to = x[i], z[first:], P[i][first:], out[row + i][col + first :]
+        for j in range(p_i.shape[0]):
+            t = max(k * abs(a + b[j] - TWO * p_i[j]), LEAST32)
             n = t + WHOLE32
             r = (t - (n - WHOLE32)) * LOG2_32
             p = (((((N6 * r + N5) * r + N4) * r + N3) * r + N2) * r + N1) * r + N0
             bits = np.float32(p).view(np.int32) + np.int32(
                 np.float32(n).view(np.int32) << np.int32(23)
             )
-            to[col + j] = np.int32(bits).view(np.float32)
+            to[j] = np.int32(bits).view(np.float32)
 
 
-def values(P: Array, x: Array, z: Array, gamma: float, out: Array, row: int, col: int) -> None:
+def values(
+    P: Array, x: Array, z: Array, gamma: float, out: Array, row: int, col: int, half: bool = False
+) -> None:
     """out, from this row and column on, = exp(-gamma |x_i - z_j|^2), from products P (n, m) of rows
-    and their squared norms, all of one precision; P and out lie apart."""
-    (narrow if P.dtype == np.float32 else wide)(P, x, z, gamma, out, row, col)
+    and their squared norms, all of one precision; P and out lie apart. Of a half only j >= i."""
+    (narrow if P.dtype == np.float32 else wide)(P, x, z, gamma, out, row, col, half)
 
 
 def reference_values(
-    P: Array, x: Array, z: Array, gamma: float, out: Array, row: int, col: int
+    P: Array, x: Array, z: Array, gamma: float, out: Array, row: int, col: int, half: bool = False
 ) -> None:
     """The same, plainly."""
     n, m = P.shape
-    out[row : row + n, col : col + m] = np.exp(-gamma * np.abs(x[:, None] + z - 2 * P))
+    K, to = np.exp(-gamma * np.abs(x[:, None] + z - 2 * P)), out[row : row + n, col : col + m]
+    to[:] = np.where(np.tri(n, m, -1), to, K) if half else K
 
 
 @njit
 def mirror(K, row, rows, col, cols):  # type: ignore[no-untyped-def]
-    """K[j, i] = K[i, j] for i from row on and j from col on, by squares that stay in the nearest
-    cache."""
+    """K[j, i] = K[i, j] for i from row on and j > i from col on, by squares that stay in the
+    nearest cache. No row lies below the last column."""
     for a in range(row, rows, SQUARE):
-        for b in range(col, cols, SQUARE):
+        for b in range(max(a, col), cols, SQUARE):
+            if b > a and a + SQUARE <= rows and b + SQUARE <= cols:
+                A = K[a : a + SQUARE]
+                for j in range(SQUARE):
+                    to = K[b + j][a : a + SQUARE]
+                    for i in range(SQUARE):  # of a known number, so they are unrolled
+                        to[i] = A[i, b + j]
+                continue
             for j in range(b, min(b + SQUARE, cols)):
-                for i in range(a, min(a + SQUARE, rows)):
+                for i in range(a, min(a + SQUARE, rows, j)):
                     K[j, i] = K[i, j]
+
+
+def reference_mirror(K: Array, row: int, rows: int, col: int, cols: int) -> None:
+    """The same, plainly."""
+    i, j = np.arange(row, rows)[:, None], np.arange(col, cols)
+    above = np.broadcast_to(i < j, (len(i), len(j)))
+    K[np.broadcast_to(j, above.shape)[above], np.broadcast_to(i, above.shape)[above]] = K[
+        row:rows, col:cols
+    ][above]
 
 
 @njit(fastmath={"contract", "nsz", "reassoc"})

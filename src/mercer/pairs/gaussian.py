@@ -122,14 +122,23 @@ class GaussianPairs:
         """Of products; values may have another."""
         return self.left.A.dtype
 
-    def fill(self, rows: slice, cols: slice, out: Array, row: int, col: int, room: Array) -> None:
+    def fill(
+        self,
+        rows: slice,
+        cols: slice,
+        out: Array,
+        row: int,
+        col: int,
+        room: Array,
+        half: bool = False,
+    ) -> None:
         """The values of these rows and columns, written to `out` from this row and column on; `room`
-        is for as many numbers or more."""
+        is for as many numbers or more. Of a half only those on and above its diagonal."""
         shape = rows.stop - rows.start, cols.stop - cols.start
         P = room[: shape[0] * shape[1]].reshape(shape)
         self._products(rows, cols, P)
         norms = self.left.norms[rows], self.right.norms[cols]
-        gaussian.values(P, *norms, self.gamma, out, row, col)
+        gaussian.values(P, *norms, self.gamma, out, row, col, half)
         if self.left is self.right:
             own = out[row : row + shape[0], col : col + shape[1]]
             meet(own, rows.start - cols.start)
@@ -161,8 +170,10 @@ class GaussianPairs:
         def work(job: tuple[slice, slice]) -> None:
             rows, cols = job
             room = np.empty(down * across, self.dtype)
-            self.fill(rows, cols, out, rows.start, cols.start, room)
-            if symmetric and rows != cols:
+            # a BLAS may round the product of a tile with itself in two ways, so half of it is read
+            half = symmetric and rows == cols
+            self.fill(rows, cols, out, rows.start, cols.start, room, half)
+            if symmetric:
                 gaussian.mirror(out, rows.start, rows.stop, cols.start, cols.stop)
 
         parallel_map(work, jobs)
