@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
+from mercer.costs.choice import forced, watched
+from mercer.costs.processes import readings
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear, Matern, Periodic
 from mercer.kernels.params import substitute
 from mercer.models.gp import likelihood
-from mercer.models.gp.likelihood import marginal_likelihood
+from mercer.models.gp.likelihood import marginal_likelihood, stationary
 from tests.market import rows, trees
 
 KERNELS = {
@@ -128,11 +130,13 @@ def test_one_reading_of_few_rows_is_that_by_tiles(kernel, q, monkeypatch):
     X = np.repeat(rng.normal(size=(45, 3)), 2, axis=0) + 1e3  # with copies, far from zero
     rows, Y = Table(X), rng.normal(size=(90, q))
     for noise, scale in ((0.1, None), (0.1, 2.0), (rng.uniform(0.1, 1, 90), 1.5)):
-        monkeypatch.setattr(likelihood, "WHOLE", 400)
-        one = marginal_likelihood(kernel, rows, Y, noise, scale)
-        monkeypatch.setattr(likelihood, "WHOLE", 0)
         monkeypatch.setattr(likelihood.tiles, "square", lambda size: 64)
-        many = marginal_likelihood(kernel, rows, Y, noise, scale)
-        assert np.isclose(one.log, many.log, rtol=1e-9)
-        np.testing.assert_allclose(one.gradient, many.gradient, rtol=1e-6, atol=1e-6)
+        with forced(likelihoods="tiles"):
+            many = marginal_likelihood(kernel, rows, Y, noise, scale)
         monkeypatch.undo()
+        for way in readings(90, 3, 1, paired=True):
+            with forced(likelihoods=way), watched() as met:
+                one = marginal_likelihood(kernel, rows, Y, noise, scale)
+            assert way in met["likelihoods"]["taken"] or not stationary(kernel)
+            assert np.isclose(one.log, many.log, rtol=1e-9)
+            np.testing.assert_allclose(one.gradient, many.gradient, rtol=1e-6, atol=1e-6)

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
+from mercer.costs.processes import MAX_CLASSIFIER_ROWS as MAX_EXACT_ROWS
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels import Kernel, positioned
@@ -32,7 +33,6 @@ from mercer.models.settings import FittedKernel, Gamma, KernelSetting, MemoryLim
 from mercer.plans import Plan, quantity
 from mercer.store import register
 
-MAX_EXACT_ROWS = 3000  # that "auto" factors, a few times a step
 MAX_SEARCH_ROWS = 1000  # that hyper-parameters are learnt from
 COPIES = 4  # n x n arrays held at once
 WAYS = ("auto", "exact", "landmarks")

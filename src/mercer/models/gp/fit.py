@@ -18,6 +18,7 @@ from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
 from mercer.lifts.widths import default_features
 from mercer.models.gp.features import FeaturePosterior, moments_fit
+from mercer.models.gp.likelihood import way_of
 from mercer.models.gp.linear import (
     FeatureSolution,
     FeatureTargets,
@@ -195,6 +196,7 @@ def of_points(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) ->
     each = np.maximum(each, MIN_NOISE * found.scale * float(np.abs(found.kernel.diag(X)).max()))
     learnt = n if s.all_rows else min(n, s.search_rows(plan.way) or n)
     settings: dict[str, Any] = {"rows": n, "learnt from": learnt, "steps": found.steps}
+    settings |= {"likelihoods": way_of(found.kernel, X)} if learnt == n and found.steps else {}
     settings |= {"on a bound": ", ".join(found.at_bounds)} if found.at_bounds else {}
     settings |= value_ways(found.kernel, X)
     found.warn_of_bounds(s.spec.bounds, stacklevel=6)

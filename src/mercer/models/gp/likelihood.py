@@ -11,6 +11,8 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg.blas import dspr2
 
+from mercer.costs.choice import choose
+from mercer.costs.processes import PAIRS, WHOLE, readings
 from mercer.inputs import Array, Table
 from mercer.kernels import Cauchy, Gaussian, Kernel, Laplace, Matern, RationalQuadratic
 from mercer.kernels.algebra import OnColumns, Power, Product, Scale, Sum
@@ -29,8 +31,6 @@ from mercer.ops.threads import parallel_map, single_blas
 from mercer.pairs import Dual, DualPairs, Side, Sides, Tile, centre_of, contract
 from mercer.pairs.packed import Packed, packed, unpacked
 
-PAIRED = 1200  # rows up to which stationary formulas are read of every pair once
-WHOLE = 400  # rows up to which others are one tile, read once
 LEAVES = Gaussian, Matern, RationalQuadratic, Cauchy, Laplace
 NODES = Sum, Product, Scale, Power, OnColumns
 
@@ -188,10 +188,18 @@ class PullByTiles(Reading):
 
 def reading(kernel: Kernel, rows: Table) -> Reading:
     """The quickest of these rows."""
-    n, plain = len(rows), not (rows.items or rows.sparse) and rows.dtype == np.float64
-    if n <= PAIRED and plain and stationary(kernel):
+    way = way_of(kernel, rows)
+    if way == PAIRS:
         return ByPairs(kernel, rows, rows.pairs if isinstance(rows, Rung) else Packed(rows))
-    return WholeTile(kernel, rows) if n <= WHOLE and not rows.items else PullByTiles(kernel, rows)
+    return (WholeTile if way == WHOLE else PullByTiles)(kernel, rows)
+
+
+def way_of(kernel: Kernel, rows: Table) -> str:
+    """How kernel values and slopes of these rows are read, by shapes alone."""
+    plain = not (rows.items or rows.sparse) and rows.dtype == np.float64
+    paired = plain and stationary(kernel)
+    size = len(rows), rows.width, len(kernel.parameters())
+    return choose("likelihoods", readings(*size, paired=paired, items=rows.items))
 
 
 def stationary(k: Kernel) -> bool:

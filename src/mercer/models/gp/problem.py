@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer import methods
+from mercer.costs.processes import MAX_EXACT_ROWS
 from mercer.gpu.devices import device_of, told
 from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel, positioned
@@ -32,7 +33,6 @@ from mercer.models.settings import (
 )
 from mercer.plans import Plan, quantity
 
-MAX_EXACT_ROWS = 5000  # that "auto" factors: a step of the search is then a second or so
 MAX_GPU_ROWS = 200_000  # that "auto" takes products with there: a step of the search is seconds
 PRODUCTS = "to about 1e-6 in the equations (residuals in float64), in float64 in answers"
 SIDES = 40  # vectors that probes and targets have there
