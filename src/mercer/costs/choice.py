@@ -23,7 +23,7 @@ def choose(name: str, ways: Mapping[str, float]) -> str:
     'few rows'
     """
     asked = _forced.get().get(name)
-    way = asked if asked in ways else quickest(ways)
+    way = asked if asked is not None and asked in ways else quickest(ways)
     if (met := _met.get()) is not None:
         known = met.setdefault(name, {"there": set(), "taken": set()})
         known["there"].update(ways)
