@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter, process_time
 from typing import Any
 
@@ -22,6 +23,7 @@ from threadpoolctl import threadpool_limits
 from bench.harness import Measure, Quality, Row, Verdict
 from bench.sweep_problems import OPERATIONS, Problem, peer_svm
 from bench.sweep_rows import Draw, TooLarge
+from mercer.costs.choice import forced, watched
 from mercer.ops.threads import limit
 
 COUNTS = 5e-3  # seconds of the peer below which a ratio says nothing
@@ -71,11 +73,27 @@ class Trial:
             counts = failure is None and peer >= COUNTS
             if counts:
                 self.found.ratios.append(peer / ours)
-            if counts and self.alternatives and p.ways:
-                best = min(self._timed([way])[0][0] for way in p.ways.values())
-                self.found.distances.append(ours / min(ours, best))
-                quality = f"{self.found.distances[-1]:.2f} of the best choice"
+            if counts and self.alternatives and (others := self._alternatives()):
+                quality = self._distance(others)
         return Row(name, "s", ours, peer, None, quality=quality, failure=failure)
+
+    def _alternatives(self) -> dict[str, Callable[[], Any]]:
+        """Ours by every way that was there, for every choice that was met, and not taken."""
+        p = self.problem
+        with watched() as met:
+            p.ours()
+        calls = dict(p.ways)
+        for name, known in met.items():
+            for way in sorted(known["there"] - known["taken"]):
+                calls[f"{name}: {way}"] = partial(by_way, p.ours, name, way)
+        return calls
+
+    def _distance(self, others: dict[str, Callable[[], Any]]) -> str:
+        (ours, *seconds), _ = self._timed([self.problem.ours, *others.values()])
+        best, way = min(zip(seconds, others, strict=True))
+        distance = max(1.0, ours / best)
+        self.found.distances.append(distance)
+        return f"{distance:.2f} of the best choice{f' ({way})' if distance > CLOSE else ''}"
 
     def _timed(self, sides: list[Callable[[], Any]]) -> tuple[list[float], list[Any]]:
         gc.collect()
@@ -89,6 +107,11 @@ class Trial:
             if spent > LEAST_SECONDS * len(sides) * (1 if i else 5):
                 break
         return best, results
+
+
+def by_way(ours: Callable[[], Any], name: str, way: str) -> Any:
+    with forced(**{name: way}):
+        return ours()
 
 
 def told(verdict: Verdict) -> tuple[str | None, str | None]:
