@@ -2,6 +2,7 @@
 summary says what was left out and why."""
 
 import os
+import signal
 from collections import Counter
 
 import pytest
@@ -13,6 +14,10 @@ if WORKERS > 1:
     for library in ("OPENBLAS", "OMP", "MKL"):
         share = max(1, (os.cpu_count() or 1) // WORKERS)
         os.environ.setdefault(f"{library}_NUM_THREADS", str(share))
+
+# What a shell starts in the background ignores Ctrl-C, and so does whatever that starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SUITES = ("long", "browser", "gpu")
 ALL = os.environ.get("MERCER_TEST_ALL") == "1"
