@@ -13,7 +13,10 @@ from mercer.models import (
     GaussianProcessRegressor,
     KernelKMeans,
     KernelRidge,
+    KernelSVC,
+    KernelSVR,
     NadarayaWatson,
+    OneClassSVM,
     SoftNeighborsClassifier,
 )
 
@@ -22,7 +25,10 @@ ESTIMATORS = [
     GaussianProcessRegressor,
     KernelKMeans,
     KernelRidge,
+    KernelSVC,
+    KernelSVR,
     NadarayaWatson,
+    OneClassSVM,
     SoftNeighborsClassifier,
 ]
 

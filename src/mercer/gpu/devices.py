@@ -54,6 +54,16 @@ def device_of(asked: str) -> str | None:
     return "cuda" if kind == "auto" else _numbered(asked)
 
 
+def checked_device(asked: str) -> str:
+    """The same, as it was given; ValueError where it is not there.
+
+    >>> checked_device("auto")
+    'auto'
+    """
+    device_of(asked)
+    return asked
+
+
 def device_there(asked: str) -> str | None:
     """The same of a device that a model was fitted on, and None where it is not there now.
 

@@ -72,6 +72,7 @@ class TiledOperator(Operator, Protocol):
     # (m,): what the kernel has more, by column (what it has more by row, duals that sum to zero do
     # not see)
     edge: Array
+    gpu: str | None  # the torch device that products with rows are taken on; None: the CPU
 
     def block(self, rows: Rows = ..., cols: Rows = ..., out: Array | None = None) -> Array:
         """K[rows, cols], formed, where it is to be kept."""

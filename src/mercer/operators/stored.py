@@ -215,6 +215,7 @@ class CentredOperator:
     """
 
     __array_ufunc__ = None
+    gpu: str | None = None  # values that are there stay where they are
 
     def __init__(
         self,

@@ -49,6 +49,8 @@ class TileOperator:
         The columns; None is X.
     diagonal : ndarray of shape (n,), default=None
         k(x, x) in float64, where it is known already.
+    gpu : str, default=None
+        The torch device on which solvers of duals take products with its rows; None: the CPU.
 
     Examples
     --------
@@ -68,9 +70,10 @@ class TileOperator:
         Z: Table | None = None,
         *,
         diagonal: Array | None = None,
+        gpu: str | None = None,
     ) -> None:
         self.kernel, self.X, self.Z, self.symmetric = kernel, X, X if Z is None else Z, Z is None
-        self.shape = len(self.X), len(self.Z)
+        self.shape, self.gpu = (len(self.X), len(self.Z)), gpu
         self._diag = checked_diag(kernel, X) if diagonal is None else diagonal
         self.scale, self.edge = self._diag, np.zeros(self.shape[1])
         largest = (
@@ -142,12 +145,12 @@ class TileOperator:
         return gradients_of(self.kernel, self.X, self.Z, A, rows, near).outer(diagonal=diagonal)
 
     def restrict(self, rows: Rows, cols: Rows | None = None) -> TileOperator:
-        return TileOperator(self.kernel, self.X[rows], self.dtype, _columns_of(self, rows, cols))
+        Z = _columns_of(self, rows, cols)
+        return TileOperator(self.kernel, self.X[rows], self.dtype, Z, gpu=self.gpu)
 
     def astype(self, dtype: DTypeLike) -> TileOperator:
-        found = TileOperator(
-            self.kernel, self.X, dtype, None if self.symmetric else self.Z, diagonal=self._diag
-        )
+        Z = None if self.symmetric else self.Z
+        found = TileOperator(self.kernel, self.X, dtype, Z, diagonal=self._diag, gpu=self.gpu)
         found.__dict__["centre"] = self.centre
         return found
 
@@ -160,6 +163,7 @@ class TileOperator:
             self.kernel,
             self.X.astype(np.float64),
             Z=None if self.symmetric else self.Z.astype(np.float64),
+            gpu=self.gpu,
         )
 
     def balanced(self) -> TileOperator | AboutOperator:
@@ -170,7 +174,7 @@ class TileOperator:
         if not self.symmetric:
             return self
         tiles = tiles_about(self.kernel, self.X, self.dtype, self.centre, self._diag)
-        return self if tiles is None else AboutOperator(tiles, self.X, self.dtype)
+        return self if tiles is None else AboutOperator(tiles, self.X, self.dtype, gpu=self.gpu)
 
 
 class AboutOperator:
@@ -188,6 +192,8 @@ class AboutOperator:
         Of the values, where their range allows.
     Z : Table, default=None
         The columns; None is X.
+    gpu : str, default=None
+        As of `TileOperator`.
 
     Examples
     --------
@@ -202,9 +208,15 @@ class AboutOperator:
     __array_ufunc__ = None
 
     def __init__(
-        self, tiles: CentredTiles, X: Table, dtype: DTypeLike, Z: Table | None = None
+        self,
+        tiles: CentredTiles,
+        X: Table,
+        dtype: DTypeLike,
+        Z: Table | None = None,
+        *,
+        gpu: str | None = None,
     ) -> None:
-        self.X, self.Z, self.symmetric = X, X if Z is None else Z, Z is None
+        self.X, self.Z, self.symmetric, self.gpu = X, X if Z is None else Z, Z is None, gpu
         self.shape, self.kernel, self._about = (len(self.X), len(self.Z)), tiles.kernel, tiles
         raw = checked_diag(self.kernel, X)
         self._diag, self.edge = np.maximum(tiles.diag(X), 0.0), tiles.edge(self.Z)
@@ -261,10 +273,12 @@ class AboutOperator:
         return Gradients(self.kernel, chosen(self.X.astype(wide), rows), Z, W, near)
 
     def restrict(self, rows: Rows, cols: Rows | None = None) -> AboutOperator:
-        return AboutOperator(self._about, self.X[rows], self.dtype, _columns_of(self, rows, cols))
+        Z = _columns_of(self, rows, cols)
+        return AboutOperator(self._about, self.X[rows], self.dtype, Z, gpu=self.gpu)
 
     def astype(self, dtype: DTypeLike) -> AboutOperator:
-        return AboutOperator(self._about, self.X, dtype, None if self.symmetric else self.Z)
+        Z = None if self.symmetric else self.Z
+        return AboutOperator(self._about, self.X, dtype, Z, gpu=self.gpu)
 
     @cached_property
     def wide(self) -> AboutOperator:

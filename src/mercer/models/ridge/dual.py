@@ -88,7 +88,7 @@ class DualRidge:
     def left_out(self, s: RidgeSettings, rows: TrainingRows) -> ByInverse:
         if self.plan.way == "landmarks":
             raise ValueError(
-                "leave-one-out is in closed form over all rows or over features; use via='exact', or fewer landmarks."
+                "leave-one-out is in closed form over all rows or over features; use via='exact', or few landmarks on the CPU."
             )
         s.check_square_fits(len(rows))
         return ByInverse(self.over.gram, rows, s.intercept)

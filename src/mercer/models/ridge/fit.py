@@ -232,7 +232,7 @@ def fit(s: RidgeSettings, rows: TrainingRows, flat: bool) -> Solution:
     """One of the solutions, which answer the same questions."""
     rows = replace(rows, folds=Folds(1)) if s.cv is None else rows
     own = own_lift(s.kernel, s.method, rows.X) if s.lift is None and not s.precomputed else None
-    plan = choose(len(rows), s, own=own is not None)
+    plan = choose(len(rows), s, own=own is not None, tiles=_tiled(s, rows))
 
     def refit(settings: RidgeSettings, some: TrainingRows) -> Solution:
         return fit(settings, some, flat)
@@ -240,6 +240,12 @@ def fit(s: RidgeSettings, rows: TrainingRows, flat: bool) -> Solution:
     if plan.way == "features":
         return over_features(s, rows, flat)
     return (landmarks if plan.way == "landmarks" else dual).fit(s, rows, plan, flat, refit)
+
+
+def _tiled(s: RidgeSettings, rows: TrainingRows) -> bool:
+    """Whether passes over landmarks may go to a GPU."""
+    asked = s.way == "landmarks" and s.gpu is not None and s.lift is None and not s.precomputed
+    return asked and dual.expansion(s, rows).no_tile(rows.X) is None
 
 
 def over_features(s: RidgeSettings, rows: TrainingRows, flat: bool) -> MomentRidge | FeatureRidge:

@@ -6,18 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from mercer import methods
+from mercer.gpu.devices import device_of, free_bytes, told
 from mercer.inputs import Array, Matrix, Table, table
 from mercer.kernels.base import Kernel
 from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
 from mercer.lifts.landmarks import pivoted
-from mercer.linalg.cg import conjugate_gradients, refined
+from mercer.linalg.cg import Map, Solved, conjugate_gradients, refined
 from mercer.models.expansion import Expansion
 from mercer.models.ridge.dual import DualRidge, expansion, penalty, warn_if_open
 from mercer.models.ridge.problem import Refit, RidgeSettings, TrainingRows, Weights
@@ -25,7 +27,7 @@ from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import broadcast, cuts, settle_allocator
 from mercer.pairs import Side, Tile, centre_of
-from mercer.plans import Plan
+from mercer.plans import Plan, quantity
 
 BATCH = 1 << 16  # rows of one batch
 PIECE_BYTES = 2 << 20  # of k(x, landmarks) in one task
@@ -53,15 +55,17 @@ def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Ref
     alpha, _, _ = penalty(s, over, scaled, plan, refit)
     kernel = cast(Kernel, over.kernel)
     points, how = chosen(s, kernel, rows)
+    why = None if s.gpu is None else no_gpu(s, over, rows)
+    solve = solved if s.gpu is None or why is not None else solved_there
     parts = [
-        (at, solved(s, kernel, scaled, at, points, a)) for a, at in outputs(alpha, rows.Y.shape[1])
+        (at, solve(s, kernel, scaled, at, points, a)) for a, at in outputs(alpha, rows.Y.shape[1])
     ]
     kept = parts[0][1].kept
     coef, b = np.empty((len(kept), rows.Y.shape[1])), np.empty(rows.Y.shape[1])
     for at, part in parts:
         coef[:, at], b[at] = part.coef, part.intercept
     steps, residual = sum(part.steps for _, part in parts), max(part.residual for _, part in parts)
-    made = written(s, len(rows), len(coef), how, residual, steps)
+    made = written(s, len(rows), len(coef), how, residual, steps, why)
     warn_if_open(made.way, residual, s.tol)
     return DualRidge(
         made,
@@ -117,10 +121,62 @@ def solved(
     )
 
 
-def written(s: RidgeSettings, n: int, used: int, how: str, residual: float, steps: int) -> Plan:
+def no_gpu(s: RidgeSettings, over: Expansion, rows: TrainingRows) -> str | None:
+    """Why passes are not made on the device of these settings, in words; None where they are."""
+    n, q = rows.Y.shape
+    if (why := over.no_tile(rows.X)) is not None:
+        return why
+    there = import_module("mercer.gpu.landmarks")
+    needed, free = (
+        there.bytes_needed(n, rows.X.width, s.landmarks(n), q),
+        free_bytes(device_of(s.device) or "cpu"),
+    )
+    if needed <= free:
+        return None
+    return f"it needs {quantity(needed, 'B')}, and the GPU has {quantity(free, 'B')} free"
+
+
+def solved_there(
+    s: RidgeSettings, kernel: Kernel, rows: TrainingRows, at: Array, points: Table, alpha: float
+) -> LandmarkSolution:
+    """The same as `solved` on a GPU, every sum and factor in float64."""
+    there, X, Y, w = import_module("mercer.gpu.landmarks"), rows.X, rows.Y[:, at], rows.weights
+    cut = CUT[points.dtype]
+    kept, inverse = there.whitening(kernel, points, s.gpu, lambda K: pivoted(K, cut))
+    sums, total = there.LandmarkSums(kernel, points[kept], inverse, X, w), float(w.sum())
+    found = sums.against(np.column_stack([Y, np.ones(len(Y))]))
+    mean = found[:, -1] / total * s.intercept
+    mean_y = (w @ Y) / total * s.intercept
+    some, weight = sampled(rows, len(kept), Stream(seed_of(s.random_state)))
+    precondition = sums.preconditioner(some, weight, mean, total / float(weight.sum()), alpha)
+
+    def product(V: Array) -> Array:
+        return np.asarray(sums.times(V, mean) + alpha * V)
+
+    right = found[:, :-1] - np.outer(found[:, -1], mean_y)
+    m = searched(product, right, precondition, s.tol, s.max_iter)
+    return LandmarkSolution(sums.coefficients(m.x), mean_y - mean @ m.x, kept, m.residual, m.steps)
+
+
+def sampled(rows: TrainingRows, m: int, stream: Stream) -> tuple[Table, Array]:
+    """The rows that the preconditioner of m landmarks sees, and their weights."""
+    sample = SampledRows(SAMPLE[1] * m, stream)
+    for part in cuts(len(rows), BATCH):
+        sample.add(rows.X[part], rows.weights[part], part.start)
+    sample.keep(max(SAMPLE[0] * m, WORTH * len(rows) // m))
+    some = [X.data for X, _ in sample.rows]
+    return Table(np.concatenate(some), rows.X.columns), np.concatenate([w for _, w in sample.rows])
+
+
+def written(
+    s: RidgeSettings, n: int, used: int, how: str, residual: float, steps: int, no_gpu: str | None
+) -> Plan:
     m = s.landmarks(n)
     settings = {"rows": n, "landmarks": used, "choice": how, "residual": residual, "steps": steps}
     why = f"{m:,} landmarks: passes of products cost less than their m x m moments"
+    if s.gpu is not None:
+        where = f"{told(s.device)}, in float64" if no_gpu is None else f"on the CPU, as {no_gpu}"
+        why = f"{why}; {where}"
     return Plan("landmarks", why, settings, 24.0 * m * m + s.memory, 4.0 * n * m * steps, steps + 2)
 
 
@@ -183,24 +239,29 @@ def falkon(
     H = rows.moments(first.sample, first) * (first.total / first.sample_total)
     H.flat[:: len(H) + 1] += alpha
     P = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-    left = max_steps
 
     def product(V: Array) -> Array:
         return rows.times(V, first) + alpha * V
 
+    def precondition(R: Array) -> Array:
+        return np.asarray(cho_solve(P, R, check_finite=False))
+
+    s = searched(product, first.right, precondition, tol, max_steps)
+    c = solve_triangular(root, s.x, lower=True, trans="T", check_finite=False)
+    return LandmarkSolution(c, first.mean_y - first.mean @ s.x, kept, s.residual, s.steps)
+
+
+def searched(product: Map, B: Array, precondition: Map, tol: float, max_steps: int) -> Solved:
+    """A^-1 B by conjugate gradients, whose residual drifts from the true one: it is taken anew."""
+    left = max_steps
+
     def search(R: Array, goal: Array) -> tuple[Array, int]:
         nonlocal left
-        V, steps = conjugate_gradients(
-            product, R, lambda R: cho_solve(P, R, check_finite=False), goal, left
-        )
+        V, steps = conjugate_gradients(product, R, precondition, goal, left)
         left -= steps
         return V, steps
 
-    s = refined(
-        product, first.right, [search], tol
-    )  # what conjugate gradients take for the residual drifts from the true one
-    c = solve_triangular(root, s.x, lower=True, trans="T", check_finite=False)
-    return LandmarkSolution(c, first.mean_y - first.mean @ s.x, kept, s.residual, s.steps)
+    return refined(product, B, [search], tol)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer import methods
+from mercer.costs import MAX_CHOLESKY_ROWS
 from mercer.gpu.devices import device_of
 from mercer.inputs import Array, Items, Table
 from mercer.invariants import Each, Floats, Ints, Is, Number, Text, Truths, Whole
@@ -207,9 +208,9 @@ class RidgeSettings:
         return min(n, MOMENTS if m is None else whole(m, "n_landmarks"))
 
 
-def choose(n: int, s: RidgeSettings, *, own: bool = False) -> Plan:
+def choose(n: int, s: RidgeSettings, *, own: bool = False, tiles: bool = False) -> Plan:
     """The way of n rows: "features", "exact", "iterative" or "landmarks", and why; `own` where rows
-    are their own features, which need no kernel values."""
+    are their own features, which need no kernel values, and `tiles` where a GPU makes them."""
     if s.lift is not None or (own and s.way == "auto" and not s.loo):
         return Plan("features", "")
     if s.way in ("exact", "iterative"):
@@ -220,7 +221,8 @@ def choose(n: int, s: RidgeSettings, *, own: bool = False) -> Plan:
         )
     if s.precomputed:
         return Plan("exact", "a Gram matrix was given")
-    if s.way == "landmarks" and s.landmarks(n) > MOMENTS:
+    passes = tiles and s.cv is None and n > MAX_CHOLESKY_ROWS
+    if s.way == "landmarks" and (passes or s.landmarks(n) > MOMENTS):
         return Plan("landmarks", "")
     if s.way != "auto" or (s.cv is not None and not s.loo):
         return Plan("features", "")

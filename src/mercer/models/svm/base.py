@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.gpu.devices import device_of
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.lifts import Identity
@@ -57,6 +58,7 @@ class SupportVectorEstimator(KernelEstimator):
     """An estimator that holds one machine: `machine_`, over support vectors or over features."""
 
     memory_limit: MemoryLimit
+    device: str
     machine_: Machine
 
     must = dict(machine_=Is("DualMachine"))
@@ -66,7 +68,7 @@ class SupportVectorEstimator(KernelEstimator):
 
     @staticmethod
     def _upgraded(state: dict[str, Any]) -> dict[str, Any]:
-        return upgraded(state)
+        return upgraded({"device": "cpu"} | state)  # what settings have learnt to ask since
 
     # rows
     def _row_weights(self, sample_weight: Any, rows: Table) -> Array:
@@ -77,7 +79,12 @@ class SupportVectorEstimator(KernelEstimator):
     def _raw(self, X: Any) -> Array:
         """Scores (n, k) of new rows, without the intercept."""
         machine = self._dual()
-        return machine.queried(self._rows(X, reset=False))
+        return machine.queried(self._rows(X, reset=False), self._gpu)
+
+    @property
+    def _gpu(self) -> str | None:
+        """The torch device to predict on; None: the CPU."""
+        return device_of(self.device)
 
     def gradient(self, X: Any) -> Array:
         """df/dx of the scores at every row of X, (n, d), or (n, K, d) of K > 2 classes.

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.logs import logger
+from mercer.models.svm.device import DeviceRows
 from mercer.models.svm.gram import GramMatrix, padded
 from mercer.models.svm.problem import DualProblem, DualSolution, evaluate, feasible_start, inside
 from mercer.operators import TiledOperator
@@ -28,7 +29,7 @@ SHRINK_EVERY, SHRINK_PART = (
 )  # rounds between two looks at what could be left out, and the least part that pays
 
 
-KernelRows = RowCache | GramMatrix
+KernelRows = RowCache | GramMatrix | DeviceRows
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,6 +106,10 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         row, so that equal rows are in one.
     Cs : array-like of float, default=None
         The C to choose from with `cv`; None is 9 from 0.01 to 100 times C.
+    device : str, default="cpu"
+        "cuda" (or "cuda:1") keeps the gradients of the exact dual by products on that GPU, where
+        there are more than 2,048 rows, and predicts there; it needs torch and triton. "auto"
+        takes a GPU where there is one. `plan_` says where it was.
     verbose : bool or int, default=False
         Whether progress is told, by the logger "mercer", which writes to stderr where nobody
         else listens to it.
@@ -185,6 +189,7 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         random_state: Seed = None,
         cv: Any = None,
         Cs: Any = None,
+        device: str = "cpu",
         verbose: bool | int = False,
     ) -> None:
         self.kernel = kernel
@@ -208,6 +213,7 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         self.random_state = random_state
         self.cv = cv
         self.Cs = Cs
+        self.device = device
         self.verbose = verbose
 
     @all_or_nothing
@@ -281,14 +287,14 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         One score a class, or its votes among pairs; or the scores of all pairs.
         """
         machine, shape = self._machine(), self.decision_function_shape
-        rows = self._rows(X, reset=False)
+        rows, gpu = self._rows(X, reset=False), self._gpu
         if shape == "ovr" or len(self.classes_) == 2:
-            return machine.decide(rows)
+            return machine.decide(rows, gpu)
         if not isinstance(machine, DualMachine) or not machine.of_pairs:
             raise ValueError(
                 f"decision_function_shape={shape!r} needs scores of pairs of classes; fit with multiclass='ovo'."
             )
-        return machine.by_pair(rows)
+        return machine.by_pair(rows, gpu)
 
     def predict(self, X: Any) -> Array:
         """The class of the largest score, (n,)."""
@@ -301,7 +307,7 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     def _class_scores(self, X: Any) -> Array:
         """(n,), or (n, K), whatever the shape asked for."""
         machine = self._machine()
-        return machine.decide(self._rows(X, reset=False))
+        return machine.decide(self._rows(X, reset=False), self._gpu)
 
     @available_if(lambda self: self.probability)
     def predict_proba(self, X: Any) -> Array:

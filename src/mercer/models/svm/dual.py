@@ -5,24 +5,32 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.gpu.devices import device_of, free_bytes, told
 from mercer.inputs import Array, Table
+from mercer.kernels.base import Kernel
+from mercer.models.expansion import Expansion
 from mercer.models.settings import FittedKernel
+from mercer.models.svm import blocks
+from mercer.models.svm.device import precision_of
 from mercer.models.svm.machine import FitSummary
-from mercer.models.svm.problem import DualSolution, relative
+from mercer.models.svm.problem import ON_GPU, DualSolution, relative
 from mercer.models.svm.solver import kernel_bytes
 from mercer.operators import AboutOperator, CentredOperator, TiledOperator, TileOperator
 from mercer.operators.products import dense_enough
 from mercer.operators.tiled import MAX_FLOAT32_VALUE
 from mercer.ops.tiles import cuts
-from mercer.plans import Plan
+from mercer.plans import Plan, quantity
 
 EPS = float(np.finfo(np.float32).eps)
 GRAM_SHARE = 0.5  # of the memory, that the matrix of items may take
+# of what is left of k(x, x) about a point: with more, sums of kernel values in float64 lose digits
+MOST_SHARED = 1e5
 WIDE_SHARE = 0.5  # of tol: what float32 may do to slopes of float64 rows; `gap_` counts what it did
 ASYMMETRY, INDEFINITE = (
     1e-5,
@@ -48,11 +56,13 @@ def operator_of(
     bias: bool = True,
     balanced: bool = False,
     ridge: float = 0.0,
+    device: str = "cpu",
 ) -> TiledOperator:
     """Kernel values in float32, unless the rounding of a sum over all rows, times the largest dual,
     would show at tol.
 
-    Where the duals sum to zero (`balanced`), about a point.
+    Where the duals sum to zero (`balanced`), about a point. Products with rows on a device as users
+    give it, where there is a tile for them.
     """
     rows = rows if isinstance(kernel, str) else dense_enough(rows, memory)
     narrow = rows.dtype == np.float32
@@ -64,6 +74,9 @@ def operator_of(
     )
     if shows and narrow and not isinstance(op, AboutOperator):
         op = _values(kernel, rows.astype(np.float64), bias, balanced, memory)
+    gpu = device_of(device)
+    if gpu is not None and isinstance(op, TileOperator | AboutOperator):
+        op.gpu = gpu if no_gpu(op, gpu) is None else None
     return op.astype(np.float64 if shows else np.float32)
 
 
@@ -106,6 +119,36 @@ def certain(K: Array, bias: bool) -> bool:
     return bool(values[0] >= -INDEFINITE * max(size, values[-1]))
 
 
+def no_gpu(op: TiledOperator, device: str) -> str | None:
+    """Why products with the rows of an operator are not taken on a torch device, in words; None
+    where they are."""
+    n, kernel = op.shape[0], getattr(op, "kernel", None)
+    if n <= blocks.ONE_BLOCK:
+        return f"{n:,} rows are one block"
+    if not isinstance(kernel, Kernel):
+        return "the GPU takes dense rows of numbers"
+    if (why := Expansion(kernel, op.X).no_tile(op.X)) is not None:
+        return why
+    if isinstance(op, AboutOperator):
+        left = float(op.diag().max())
+        if not float(kernel.diag(op.X).max()) <= MOST_SHARED * left:
+            return "rows share nearly all of k(x, x), which tiles would lose"
+    needed = import_module("mercer.gpu.rows").RowProducts.bytes(n, op.X.width)
+    if needed > (free := free_bytes(device)):
+        return f"it needs {quantity(needed, 'B')}, and the GPU has {quantity(free, 'B')} free"
+    return None
+
+
+def placed(op: TiledOperator, device: str, ways: set[str]) -> str:
+    """Where gradients of duals were kept, for a plan; nothing where no device was asked for."""
+    if (gpu := device_of(device)) is None:
+        return ""
+    if ON_GPU in ways:
+        digits = "to about 1e-6" if precision_of(op) == "float32" else "in float64"
+        return f"; gradients {told(device)}, {digits}"
+    return f"; on the CPU, as {no_gpu(op, gpu) or 'every two classes are one block'}"
+
+
 def intercept_of(
     op: TiledOperator, solution: DualSolution, index: Array | slice = slice(None)
 ) -> float:
@@ -134,10 +177,12 @@ def summary_of(
     vectors: int,
     memory: float,
     ways: Mapping[str, str],
+    device: str = "cpu",
 ) -> FitSummary:
-    """What the duals took; `ways` are those of kernel values."""
+    """What the duals took; `ways` are those of kernel values, and `device` is the one asked for."""
     size = sum(max(abs(m.objective), m.least) for m in found)
     gap = relative(sum(m.gap for m in found), size)
+    ways_of_rows = {m.way for m in found}
     settings = {
         "rows": op.shape[0],
         "support_vectors": vectors,
@@ -145,7 +190,7 @@ def summary_of(
         "rounds": sum(m.rounds for m in found),
         "steps": sum(m.steps for m in found),
         "kernel_values": op.dtype.name,
-        "kernel_rows": ", ".join(sorted({m.way for m in found})),
+        "kernel_rows": ", ".join(sorted(ways_of_rows)),
         "gap": gap,
         "rounding": relative(sum(m.rounding for m in found), size),
         "ended_by": ", ".join(sorted({m.ended or "max_iter" for m in found})),
@@ -153,9 +198,12 @@ def summary_of(
     }
     made, most = float(sum(m.made * len(m.b) for m in found)), max(len(m.b) for m in found)
     bytes_, flops = (
-        kernel_bytes(most, made, len(found), memory, op.dtype.itemsize),
+        kernel_bytes(
+            most, 0.0 if ON_GPU in ways_of_rows else made, len(found), memory, op.dtype.itemsize
+        ),
         made * 2.0 * max(1, op.X.width),
     )
+    why += placed(op, device, ways_of_rows)
     plan = Plan("exact dual", why, settings, bytes=bytes_, flops=flops)
     return FitSummary(plan, -sum(m.objective for m in found), max(m.rounds for m in found), gap)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.gpu.devices import device_of
 from mercer.inputs import Array
 from mercer.kernels import Kernel
 from mercer.kernels.ways import value_ways
@@ -54,7 +55,8 @@ def fit(s: ClassifierSettings, rows: LabelledRows, last: WarmStart | None = None
     if s.probability and plan.way == "exact":
         enough_rows(rows.codes)
     if plan.way != "exact":
-        return over_features(s, rows, plan)
+        found = over_features(s, rows, plan)
+        return found if device_of(s.device) is None else on_cpu(found)
     if s.Cs is None:
         return over_rows(s, rows, plan, last)
     path = path_of_rows(s, s.Cs, rows, plan)
@@ -69,7 +71,7 @@ def expected(s: ClassifierSettings, rows: LabelledRows) -> Forecast | None:
     own = width(kernel, rows.X[:1]) if isinstance(kernel, Kernel) else None
     if own is not None and own <= MOST_FEATURES:
         return None
-    columns, s = columns_of(rows.X, s.memory), replace(s, kernel=kernel)
+    columns, s = columns_of(rows.X, s.memory), replace(s, kernel=kernel, device="cpu")
     at = samples(rows.codes, columns)
     if 2 * len(rows.classes) > len(at[0]):
         return None  # too few rows a class to tell anything
@@ -103,7 +105,7 @@ def path_of_rows(s: ClassifierSettings, Cs: Array, rows: LabelledRows, plan: Pla
         for C in Cs.tolist():
             machine = over_rows(replace(s, C=C), some, plan, last)
             last = machine.last
-            yield machine.decide(asked)
+            yield machine.decide(asked, device_of(s.device))
 
     return HeldOut.of(s.folds, rows.X, rows.codes, rows.weights).path(Cs, along, accuracy)
 
@@ -180,6 +182,7 @@ def dual_rules(
         bias=bias,
         balanced=bias,
         ridge=ridge,
+        device=s.device,
     )
     multiclass = "ovr" if K == 2 or s.multiclass == "ovr" else "ovo"
     starts = last.starts(s, multiclass, codes, c) if s.warm_start and last is not None else None
@@ -244,6 +247,7 @@ def machine_of(s: ClassifierSettings, rows: LabelledRows, dual: DualRules, why: 
         vectors=len(parts["support"]),
         memory=s.memory,
         ways=value_ways(dual.kernel, rows.X),
+        device=s.device,
     )
     warn_if_open("KernelSVC", found, summary, s.tol, s.max_iter, REMEDIES)
     return DualMachine(
@@ -257,6 +261,13 @@ def machine_of(s: ClassifierSettings, rows: LabelledRows, dual: DualRules, why: 
 
 
 # features
+def on_cpu(machine: FeatureMachine) -> FeatureMachine:
+    """The same, whose plan says that a GPU was asked for in vain."""
+    plan = machine.summary.plan
+    why = f"{plan.why}; on the CPU, as only the exact dual goes to a GPU"
+    return replace(machine, summary=replace(machine.summary, plan=replace(plan, why=why)))
+
+
 def over_features(s: ClassifierSettings, rows: LabelledRows, plan: Plan) -> FeatureMachine:
     """The map, and then one rule for two classes, or one a class against the rest."""
     phi = fitted_map(
@@ -339,6 +350,7 @@ def with_probabilities(s: ClassifierSettings, rows: LabelledRows, machine: Machi
             some_rows(rows.X, train, train, gram=gram), y[train], rows.weights[train], gram=gram
         )
         part = fit(replace(s, random_state=copy.deepcopy(s.random_state)), some)
-        return part.decide(some_rows(rows.X, test, train, gram=gram))
+        asked = some_rows(rows.X, test, train, gram=gram)
+        return part.decide(asked, device_of(s.device))
 
     return replace(machine, sigmoid=cross_fitted(rows.codes, rows.weights, scores))

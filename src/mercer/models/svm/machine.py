@@ -18,6 +18,7 @@ from mercer.models.expansion import Expansion
 from mercer.models.maps import FittedMap
 from mercer.models.penalties import PenaltyPath
 from mercer.models.settings import FittedKernel
+from mercer.models.svm.device import has_products
 from mercer.models.svm.multiclass import BinaryRule, pair_functions, pair_parts, votes
 from mercer.models.svm.plan import ClassifierSettings
 from mercer.operators import KernelOperator, Operator
@@ -235,20 +236,24 @@ class DualMachine:
             return given_scores(X.data, self.support, parts, width, balanced=self.balanced)
         return scores(self.kernel, X, self.vectors.data, parts, width, balanced=self.balanced)
 
-    def queried(self, X: Table) -> Array:
+    def queried(self, X: Table, gpu: str | None = None) -> Array:
         """`raw` of rows as they come: sparse ones are made dense where that fits."""
-        return self.raw(X if self.vectors is None else dense_enough(X, self.memory))
+        X = X if self.vectors is None else dense_enough(X, self.memory)
+        over = Expansion(self.kernel, self.vectors)
+        if gpu is None or not has_products(over, X, balanced=self.balanced):
+            return self.raw(X)
+        return over.combined(X, self.functions.T, 0.0, gpu)
 
-    def decide(self, X: Table) -> Array:
+    def decide(self, X: Table, gpu: str | None = None) -> Array:
         """(n,) for two classes, else (n, K): one score a class, or its votes among pairs."""
-        return self.combined(self.queried(X))
+        return self.combined(self.queried(X, gpu))
 
-    def by_pair(self, X: Table) -> Array:
+    def by_pair(self, X: Table, gpu: str | None = None) -> Array:
         """(n, K (K - 1) / 2) of the pairs (0, 1), (0, 2), ..., the first class where positive; (n,)
         for two classes, as `decide`."""
         if len(self.counts) == 2:
-            return self.decide(X)
-        f = self.queried(X)
+            return self.decide(X, gpu)
+        f = self.queried(X, gpu)
         return f + self.intercept.astype(f.dtype)
 
     @property
@@ -311,9 +316,9 @@ class FeatureMachine:
             else f"has features of {self.phi.reads} columns, not of {width}"
         )
 
-    def decide(self, X: Table) -> Array:
+    def decide(self, X: Table, gpu: str | None = None) -> Array:
         """(n,) for two classes, the second where positive, else (n, K)."""
-        f = self.phi.linear(X, self.coef.T, self.intercept)
+        f = self.phi.linear(X, self.coef.T, self.intercept, gpu)
         return f[:, 0] if len(self.coef) == 1 else f
 
     def gradient(self, X: Table) -> Array:

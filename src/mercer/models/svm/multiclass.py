@@ -135,9 +135,16 @@ class OneVsOne:
         """The rows of the largest pair."""
         return int(np.sort([len(i) for i in self.of])[-2:].sum())
 
+    @property
+    def _on_gpu(self) -> bool:
+        """Whether the largest pairs ask a GPU for products, and for no kernel rows."""
+        return self.op.gpu is not None and self._largest > blocks.ONE_BLOCK
+
     def _has_room(self) -> bool:
         """Whether all kernel values are kept, beside those of a pair, a block of them where one
         is not enough, and some vectors of all pairs."""
+        if self._on_gpu:
+            return False
         n, itemsize = self.op.shape[0], self.op.dtype.itemsize
         left = self.how.memory - GramMatrix.bytes(n, itemsize) - VECTORS * 8.0 * n * len(self.of)
         return gram_fits(self._largest, max(left, 0.0), itemsize)
@@ -145,6 +152,8 @@ class OneVsOne:
     def _shares(self) -> bool:
         """Whether kernel values within classes are kept for all pairs; beside those of a pair, and
         a block of them, where one block is not enough."""
+        if self._on_gpu:
+            return False
         sizes, itemsize = np.array([len(i) for i in self.of], float), self.op.dtype.itemsize
         own, most = float(np.square(sizes).sum()) * itemsize, self._largest
         if most <= blocks.ONE_BLOCK:

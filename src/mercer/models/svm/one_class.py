@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from mercer import methods
+from mercer.gpu.devices import checked_device, device_of
 from mercer.inputs import Array, Table
 from mercer.kernels.defaults import kernel_of
 from mercer.kernels.ways import value_ways
@@ -64,6 +65,10 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         Of the kernel rows and blocks that are kept, as bytes or "4GB". Not counted: X and its
         support vectors, some vectors of n, a tile a thread, blocks of 256 rows, and the whole
         kernel matrix up to 2,048 rows (34 MB).
+    device : str, default="cpu"
+        "cuda" (or "cuda:1") keeps the gradients of the exact dual by products on that GPU, where
+        there are more than 2,048 rows, and predicts there; it needs torch and triton. "auto"
+        takes a GPU where there is one. `plan_` says where it was.
     verbose : bool or int, default=False
         Whether progress is told, by the logger "mercer", which writes to stderr where nobody
         else listens to it.
@@ -113,6 +118,7 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         tol: float = 1e-3,
         max_iter: int = 1000,
         memory_limit: MemoryLimit = None,
+        device: str = "cpu",
         verbose: bool | int = False,
     ) -> None:
         self.kernel = kernel
@@ -124,6 +130,7 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.memory_limit = memory_limit
+        self.device = device
         self.verbose = verbose
 
     @all_or_nothing
@@ -137,13 +144,16 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
             whole(self.max_iter, "max_iter"),
             bytes_of(self.memory_limit),
         )
+        device = checked_device(self.device)
         every = self._rows(X, reset=True)
         w = self._row_weights(sample_weight, every)
         rows, kept = with_positive_weight(every, w, gram=self._precomputed)
         mean = float(w[kept].mean())
         c = w[kept] / w[kept].mean()
         kernel = scaled_kernel_at(kernel_of(self), rows, c)
-        op = operator_of(kernel, rows, largest=float(c.max()), tol=tol, memory=memory)
+        op = operator_of(
+            kernel, rows, largest=float(c.max()), tol=tol, memory=memory, device=device
+        )
         op, found = region(op, c, float(self.nu), tol, most, memory)
         found = found.times(mean)
         parts = support_of(kernel, rows, kept, found.b[None])
@@ -152,15 +162,18 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
             float(np.abs(found.b).sum() * np.abs(op.scale).max()),
         )
         why = f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}"
+        ways = value_ways(kernel, rows)
         summary = summary_of(
-            [found], op, why, vectors=int(counts[0]), memory=memory, ways=value_ways(kernel, rows)
+            [found], op, why, vectors=int(counts[0]), memory=memory, ways=ways, device=device
         )
         rho = np.array([found.intercept])
         machine = DualMachine(
             **parts, intercept=rho, counts=counts, summary=summary, size=size, memory=memory
         )
         used = every[kept] if self._precomputed else dense_enough(rows, memory)
-        machine = replace(machine, intercept=-offset(machine, used, c, float(self.nu)))
+        machine = replace(
+            machine, intercept=-offset(machine, used, c, float(self.nu), device_of(device))
+        )
         warn_if_open(type(self).__name__, [found], summary, tol, most, REMEDIES)
         self.machine_ = machine
         return self
@@ -205,12 +218,12 @@ def region(
     return op, found
 
 
-def offset(machine: DualMachine, rows: Table, c: Array, nu: float) -> Array:
+def offset(machine: DualMachine, rows: Table, c: Array, nu: float, gpu: str | None = None) -> Array:
     """rho: that of the dual, or less, so that at most a share nu of the weight of these rows
     lies outside.
     """
     return np.minimum(
-        -machine.intercept, highest(machine.raw(rows)[:, 0].astype(np.float64), c, nu)
+        -machine.intercept, highest(machine.queried(rows, gpu)[:, 0].astype(np.float64), c, nu)
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer import methods
+from mercer.gpu.devices import checked_device
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.kernels.defaults import is_precomputed, kernel_of
@@ -56,6 +57,7 @@ class ClassifierSettings:
     random_state: Seed
     folds: Folds = ONE_FOLD  # of the rows that count
     Cs: Array | None = None  # where there is cv: ascending
+    device: str = "cpu"  # as given
 
     @classmethod
     def of(cls, m: Any) -> Self:
@@ -91,6 +93,7 @@ class ClassifierSettings:
             memory,
             m.random_state,
             Cs=penalty_grid(m.Cs, C, "Cs", m.cv),
+            device=checked_device(m.device),
         )
 
     @property

@@ -26,8 +26,9 @@ FLATTEST, ROUNDING = (
     1e-6,
     1e-14,
 )  # slopes are not made flatter than this part of tol, or of the largest slope
-# all values once; rows as they are asked for, where few are expected; rows as far as there is room
-WAYS = WHOLE, FEW_ROWS, BLOCKS = "whole matrix", "few rows", "blocks"
+# all values once; rows as they are asked for, where few are expected; rows as far as there is room;
+# none of them, but products on a GPU
+WAYS = WHOLE, FEW_ROWS, BLOCKS, ON_GPU = "whole matrix", "few rows", "blocks", "products on the GPU"
 NOISE = 1e-15  # of a gap, relative to the sums that it is the difference of
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from mercer import methods
+from mercer.gpu.devices import checked_device
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.defaults import kernel_of
@@ -81,6 +82,10 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         Of the kernel rows and blocks that are kept, as bytes or "4GB". Not counted: X and its
         support vectors, some vectors of n, a tile a thread, blocks of 256 rows, and the whole
         kernel matrix up to 2,048 rows (34 MB).
+    device : str, default="cpu"
+        "cuda" (or "cuda:1") keeps the gradients of the exact dual by products on that GPU, where
+        there are more than 2,048 rows, and predicts there; it needs torch and triton. "auto"
+        takes a GPU where there is one. `plan_` says where it was.
     verbose : bool or int, default=False
         Whether progress is told, by the logger "mercer", which writes to stderr where nobody
         else listens to it.
@@ -138,6 +143,7 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         tol: float = 1e-3,
         max_iter: int = 1000,
         memory_limit: MemoryLimit = None,
+        device: str = "cpu",
         verbose: bool | int = False,
     ) -> None:
         self.kernel = kernel
@@ -151,6 +157,7 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.memory_limit = memory_limit
+        self.device = device
         self.verbose = verbose
 
     @all_or_nothing
@@ -163,7 +170,7 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
             positive(self.tol, "tol"),
             whole(self.max_iter, "max_iter"),
         )
-        C = slack_price(self.C)
+        C, device = slack_price(self.C), checked_device(self.device)
         every, y = self._rows_and_targets(X, y, reset=True, y_numeric=True)
         w, memory = self._row_weights(sample_weight, every), bytes_of(self.memory_limit)
         rows, kept = with_positive_weight(every, w, gram=self._precomputed)
@@ -175,17 +182,17 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
             return self
         kernel = scaled_kernel_at(kernel_of(self), rows, w[kept])
         if hard:
-            self.machine_ = hard_tube(kernel, rows, kept, t, how, memory)
+            self.machine_ = hard_tube(kernel, rows, kept, t, how, memory, device)
         else:
-            self.machine_ = over_rows(kernel, rows, kept, t, C * w[kept], how, memory)
+            self.machine_ = over_rows(kernel, rows, kept, t, C * w[kept], how, memory, device)
         return self
 
     def predict(self, X: Any) -> Array:
         """f(x) + intercept, (n,)."""
         machine, rows = self._machine(), self._rows(X, reset=False)
         if isinstance(machine, FeatureMachine):
-            return machine.decide(rows)
-        f = machine.queried(rows)[:, 0]
+            return machine.decide(rows, self._gpu)
+        f = machine.queried(rows, self._gpu)[:, 0]
         return f + machine.intercept[0].astype(f.dtype)
 
     def coef_by_name(self, names: Any = None, top: int | None = None) -> Named:
@@ -206,6 +213,7 @@ def over_rows(
     c: Array,
     how: TubeSettings,
     memory: float,
+    device: str,
 ) -> DualMachine:
     """By blocks of the dual, a sum over support vectors."""
     tol, bias, unit = how.tol, how.bias, min(1.0, float(t.std()) or 1.0)
@@ -217,6 +225,7 @@ def over_rows(
         memory=memory,
         bias=bias,
         balanced=bias,
+        device=device,
     )
     problem = DualProblem(t, -c, c, how.epsilon, bias=bias, unit=unit)
     found = solve(op, problem, tol, how.max_iter, memory=memory)
@@ -224,7 +233,13 @@ def over_rows(
     counts = np.array([len(parts["support"])], np.int32)
     why = f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}"
     summary = summary_of(
-        [found], op, why, vectors=int(counts[0]), memory=memory, ways=value_ways(kernel, rows)
+        [found],
+        op,
+        why,
+        vectors=int(counts[0]),
+        memory=memory,
+        ways=value_ways(kernel, rows),
+        device=device,
     )
     warn_if_open("KernelSVR", [found], summary, tol, how.max_iter, REMEDIES)
     intercept = np.array([intercept_of(op, found)])
@@ -232,7 +247,13 @@ def over_rows(
 
 
 def hard_tube(
-    kernel: FittedKernel, rows: Table, kept: Array, t: Array, how: TubeSettings, memory: float
+    kernel: FittedKernel,
+    rows: Table,
+    kept: Array,
+    t: Array,
+    how: TubeSettings,
+    memory: float,
+    device: str,
 ) -> DualMachine:
     """Without slack: the machine of a C that no dual comes near to."""
     bias = how.bias
@@ -241,7 +262,8 @@ def hard_tube(
     )
     unit = (float(t.std()) or 1.0) / (float(np.abs(op.diag()).mean()) or 1.0)
     for price in PRICES:
-        machine = over_rows(kernel, rows, kept, t, np.full(len(t), price * unit), how, memory)
+        c = np.full(len(t), price * unit)
+        machine = over_rows(kernel, rows, kept, t, c, how, memory, device)
         outside = np.count_nonzero(2 * np.abs(machine.coef) > price * unit)
         if not outside:
             return machine

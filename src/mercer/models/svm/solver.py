@@ -13,11 +13,13 @@ from mercer.inputs import Array
 from mercer.logs import logger
 from mercer.models.svm import blocks
 from mercer.models.svm.blocks import BlockSolver, KernelRows
+from mercer.models.svm.device import DeviceRows
 from mercer.models.svm.gram import GramMatrix, square
 from mercer.models.svm.interior import RANK, interior_start
 from mercer.models.svm.problem import (
     BLOCKS,
     FEW_ROWS,
+    ON_GPU,
     WHOLE,
     DualProblem,
     DualSolution,
@@ -64,14 +66,8 @@ def solve(
     >>> m.b, round(m.intercept, 6)
     (array([ 0. , -0.5,  0.5,  0. ]), -2.0)
     """
-    return refined(
-        op,
-        problem,
-        solve_uncertified(op, problem, tol, most, memory, start, columns),
-        tol,
-        most,
-        memory,
-    )
+    found = solve_uncertified(op, problem, tol, most, memory, start, columns)
+    return refined(op, problem, found, tol, most, memory)
 
 
 def solve_uncertified(
@@ -88,11 +84,11 @@ def solve_uncertified(
         K = columns.K if isinstance(columns, GramMatrix) else square(op)
         return solve_one_block(K, problem, tol, most, start)
     own, largest, few = columns is None, block_size(memory, op.dtype.itemsize), False
-    if own and start is None and gram_fits(op.shape[0], memory, op.dtype.itemsize):
+    if own and start is None and not op.gpu and gram_fits(op.shape[0], memory, op.dtype.itemsize):
         start = initial_duals(op, problem, max(tol, ROUGH), memory)
         few = start is not None and few_rows(start)
     kept = kernel_rows_of(op, memory, few=few) if columns is None else columns
-    gram = isinstance(kept, GramMatrix)
+    gram = not isinstance(kept, RowCache)  # all values are there, or cost nothing to speak of
     if start is None and (own or gram):
         start = initial_duals(op, problem, max(tol, ROUGH), memory, kept)
 
@@ -110,7 +106,8 @@ def solve_uncertified(
     found = solve_by_path(
         run, problem, op.diag(), feasible_start(problem, start), most, PATIENCE, inner
     )
-    return replace(found, way=WHOLE if gram else FEW_ROWS if few else BLOCKS)
+    way = WHOLE if isinstance(kept, GramMatrix) else ON_GPU
+    return replace(found, way=way if gram else FEW_ROWS if few else BLOCKS)
 
 
 def refined(
@@ -155,7 +152,7 @@ def initial_duals(
         np.sort(permutation(Stream(0), op.shape[0])[: op.shape[0] // PART]),
         np.zeros(op.shape[0]),
     )
-    columns = kept.restrict(some) if isinstance(kept, GramMatrix) else None
+    columns = None if kept is None or isinstance(kept, RowCache) else kept.restrict(some)
     b[some] = solve_uncertified(
         op.restrict(some), problem.part(some), tol, PATIENCE, memory, columns=columns
     ).b
@@ -198,7 +195,9 @@ def few_rows(start: Array) -> bool:
 
 def kernel_rows_of(op: TiledOperator, memory: float, *, few: bool = False) -> KernelRows:
     """The kernel rows that are kept beside the blocks: all of them where they fit, unless few are
-    expected."""
+    expected; none of them where products are taken on a GPU."""
+    if op.gpu:
+        return DeviceRows(op)
     itemsize = op.dtype.itemsize
     if not few and gram_fits(op.shape[0], memory, itemsize):
         return GramMatrix.of(op)
