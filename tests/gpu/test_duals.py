@@ -152,7 +152,10 @@ def test_regions():
     met(cpu, gpu, 1e-4)
     assert np.allclose(cpu.offset_, gpu.offset_, rtol=1e-4)
     assert np.mean(gpu.decision_function(X) < 0) <= 0.2
-    assert np.mean(cpu.predict(X) == gpu.predict(X)) > 0.99
+    f = cpu.decision_function(X)
+    clear = np.abs(f) > 1e-3 * cpu.offset_  # rows on the edge lie there up to tol
+    assert clear.mean() > 0.8
+    assert np.array_equal(cpu.predict(X)[clear], gpu.predict(X)[clear])
 
 
 # about a point

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from mercer.gpu import files
@@ -26,6 +27,7 @@ GROUP = 16  # columns whose sums one program keeps
 # of |x|^2 in squared bandwidths: beyond, near pairs are taken by differences, or by two pieces
 MEAN_SPREAD, MOST_SPREAD, TF32_SPREAD = 8.0, 100.0, 64.0
 DIGITS = {"float32": "tf32x3", "tf32": "tf32", "float64": "ieee"}  # of products with many sides
+ONE = Lock()  # of launches: problems solved side by side compile a tile once; interpreters need it
 Positions = Callable[[tuple[int | str, ...] | None], list[int] | None]
 
 
@@ -218,11 +220,12 @@ class DevicePairs:
             (at.splits, *contraction.shape(at.rows)), float("nan"), dtype=torch.float64,
             device=self.X.device,
         )  # fmt: skip
-        files.load(made.text)[(at.rows // shape.rows, at.splits, third)](
-            out, V, self.theta, *(held[name] for name in made.arrays), at.rows, at.columns, at.step,
-            R=shape.rows, C=shape.cols, num_warps=shape.warps, num_stages=shape.stages,
-            enable_fp_fusion=True,
-        )  # fmt: skip
+        with ONE:
+            files.load(made.text)[(at.rows // shape.rows, at.splits, third)](
+                out, V, self.theta, *(held[name] for name in made.arrays), at.rows, at.columns,
+                at.step, R=shape.rows, C=shape.cols, num_warps=shape.warps,
+                num_stages=shape.stages, enable_fp_fusion=True,
+            )  # fmt: skip
         return out.sum(dim=0)
 
 

@@ -4,7 +4,6 @@ anew takes less than reading it."""
 from __future__ import annotations
 
 from functools import cached_property
-from threading import Lock
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
 
 NUMBER_BYTES, FIXED_BYTES = 64.0, float(1 << 28)  # of a number of the rows, and of all else
-ONE = Lock()  # problems that are solved side by side share one device
 
 
 class RowProducts:
@@ -47,10 +45,6 @@ class RowProducts:
         """K[:, rows] @ change, (n,) in float64; `change` is (m,)."""
         if not len(rows):
             return np.zeros(self.op.shape[0])
-        with ONE:
-            return self._times(rows, change)
-
-    def _times(self, rows: Array, change: Array) -> Array:
         at, W = (
             torch.from_numpy(np.ascontiguousarray(values, kind)).to(self.op.device)
             for values, kind in ((rows, np.int64), (change, np.float64))
