@@ -96,10 +96,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
     random_state : int, RandomState, Generator or None, default=None
         The seed of features, landmarks and preconditioners.
     device : str, default="cpu"
-        "cuda" (or "cuda:1") solves exactly on that GPU, by conjugate gradients over fused
-        tiles, and predicts there; it needs torch and triton. "auto" takes a GPU where there is
-        one. Features, landmarks, fewer than 3,000 rows, and kernels without GPU source stay on
-        the CPU; `plan_` says where it was.
+        "cuda" (or "cuda:1") solves exactly or over landmarks on that GPU, by conjugate
+        gradients over fused tiles, and predicts there; it needs torch and triton. "auto" takes
+        a GPU where there is one. Features but Fourier's, landmarks with folds, fewer than 3,000
+        rows, and kernels without GPU source stay on the CPU; `plan_` says where it was.
     verbose : bool or int, default=False
         Whether progress is told, by the logger "mercer", which writes to stderr where nobody
         else listens to it.

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from mercer import methods
-from mercer.gpu.devices import checked_device
+from mercer.gpu.devices import checked_device, device_of
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.defaults import kernel_of
@@ -32,6 +32,7 @@ from mercer.models.settings import (
 )
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.dual import intercept_of, operator_of, summary_of, support_of, warn_if_open
+from mercer.models.svm.fit import on_cpu
 from mercer.models.svm.machine import DualMachine, FeatureMachine
 from mercer.models.svm.plan import EXACT_ONLY, PRICES, slack_price, with_positive_weight
 from mercer.models.svm.problem import DualProblem
@@ -178,7 +179,8 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         own = own_lift(kernel_of(self), method, rows) if way == "auto" and not hard else None
         if own is not None:
             phi, how = FittedMap.fit(own, rows, memory), replace(how, tol=0.1 * how.tol)
-            self.machine_ = over_sparse_rows(phi, rows, t, C * w[kept], how)
+            found = over_sparse_rows(phi, rows, t, C * w[kept], how)
+            self.machine_ = found if device_of(device) is None else on_cpu(found)
             return self
         kernel = scaled_kernel_at(kernel_of(self), rows, w[kept])
         if hard:
