@@ -186,7 +186,9 @@ def test_few_rows_and_kernels_without_a_tile_stay_on_the_cpu():
     assert "on the CPU, as the GPU takes dense rows of numbers" in given.plan_.why
     assert np.isfinite(given.predict(K)).all()
     lifted = KernelSVC(via="features", device="cuda").fit(X, y > 0)
-    sparse = KernelSVR(Linear(), device="cuda").fit(sp.random(150, 200, 0.02, "csr"), y[:150])
+    sparse = KernelSVR(Linear(), device="cuda").fit(
+        sp.random(150, 200, 0.02, "csr", random_state=0), y[:150]
+    )
     for m in (lifted, sparse):
         assert "on the CPU, as only the exact dual goes to a GPU" in m.plan_.why
     python = KernelSVC(lambda a, b: a @ b.T, device="cuda").fit(X, y > 0)
