@@ -107,9 +107,9 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     Cs : array-like of float, default=None
         The C to choose from with `cv`; None is 9 from 0.01 to 100 times C.
     device : str, default="cpu"
-        "cuda" (or "cuda:1") keeps the gradients of the exact dual by products on that GPU, where
-        there are more than 2,048 rows, and predicts there; it needs torch and triton. "auto"
-        takes a GPU where there is one. `plan_` says where it was.
+        "cuda" (or "cuda:1") keeps the gradients of the exact dual by products on that GPU,
+        where there are more than 2,048 rows, and predicts there; it needs torch and triton.
+        "auto" takes a GPU where there is one. `plan_` says where it was.
     verbose : bool or int, default=False
         Whether progress is told, by the logger "mercer", which writes to stderr where nobody
         else listens to it.

@@ -66,9 +66,9 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         support vectors, some vectors of n, a tile a thread, blocks of 256 rows, and the whole
         kernel matrix up to 2,048 rows (34 MB).
     device : str, default="cpu"
-        "cuda" (or "cuda:1") keeps the gradients of the exact dual by products on that GPU, where
-        there are more than 2,048 rows, and predicts there; it needs torch and triton. "auto"
-        takes a GPU where there is one. `plan_` says where it was.
+        "cuda" (or "cuda:1") keeps the gradients of the exact dual by products on that GPU,
+        where there are more than 2,048 rows, and predicts there; it needs torch and triton.
+        "auto" takes a GPU where there is one. `plan_` says where it was.
     verbose : bool or int, default=False
         Whether progress is told, by the logger "mercer", which writes to stderr where nobody
         else listens to it.
