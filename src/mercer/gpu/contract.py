@@ -140,4 +140,27 @@ class ColumnSums:
         return [f"xp.store(OUT + ({run} + {at}) * n + rows[:, None], total)"]
 
 
-Contraction = Sums | MatrixProducts | ColumnSums
+@dataclass(frozen=True)
+class Values:
+    """No sum: the values themselves, (n, m)."""
+
+    arrays: tuple[str, ...] = ()
+
+    def shape(self, rows: int) -> tuple[int, ...]:
+        raise NotImplementedError("values are stored by `mercer.gpu.values`, whose shape is its own.")
+
+    def before(self) -> list[str]:
+        return []
+
+    def loads(self) -> list[str]:
+        return []
+
+    def lines(self, results: list[str]) -> list[str]:
+        (value,) = results
+        return [f"xp.store(OUT + rows[:, None] * m + cols[None, :], {value})"]
+
+    def after(self) -> list[str]:
+        return []
+
+
+Contraction = Sums | MatrixProducts | ColumnSums | Values

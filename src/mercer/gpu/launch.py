@@ -208,6 +208,11 @@ class DevicePairs:
     def _programs(self) -> dict[Contraction, TileProgram]:
         return {}
 
+    @cached_property
+    def value_programs(self) -> dict[bool, TileProgram]:
+        """Those of `values`, by whether they are narrow."""
+        return {}
+
     def _launched(
         self, contraction: Contraction, V: Tensor, more: dict[str, Tensor], third: int = 1
     ) -> Tensor:
