@@ -77,8 +77,16 @@ class GPUOperator:
 
     def tiles_of(self, source: TracedResults, rows: Tensor | None = None) -> DevicePairs:
         """Other results of the same trace, at some rows or all."""
-        X = self.X if rows is None else rows
-        return DevicePairs(source, X, self.Z, self._positions, self.precision)
+        if rows is None:
+            return DevicePairs(
+                source, self.X, self.Z, self._positions, self.precision, self._held
+            )
+        return DevicePairs(source, rows, self.Z, self._positions, self.precision)
+
+    @cached_property
+    def _held(self) -> dict[Any, Any]:
+        """What tiles of all rows share."""
+        return {}
 
     def _positions(self, columns: tuple[int | str, ...] | None) -> list[int] | None:
         if columns is None:
