@@ -43,7 +43,9 @@ class PivotSearch:
         >>> [round(PivotSearch(1000, 1, 1e-3, 10.0).steps(s)) for s in (0.0, 0.8, 80.0)]
         [4, 11, 108]
         """
-        return 0.5 * math.sqrt(1 + max(eigenvalue, 0.0) * self.inverse_ridge) * math.log(2 / self.tol)
+        return (
+            0.5 * math.sqrt(1 + max(eigenvalue, 0.0) * self.inverse_ridge) * math.log(2 / self.tol)
+        )
 
     def seconds(self, rank: float, eigenvalue: float) -> float:
         """Of the factor of so many pivots, and of the steps that are left."""
@@ -68,9 +70,15 @@ class PivotSearch:
             return False
         # eigenvalues fall by a power of their number, about the middles of the last two draws
         middle, last = (a + b) / 2 or 1.0, (b + c) / 2
-        power = min(max(math.log(before / now) / math.log(last / middle), 0.0), 12.0) if before > 0 else 0.0
+        power = (
+            min(max(math.log(before / now) / math.log(last / middle), 0.0), 12.0)
+            if before > 0
+            else 0.0
+        )
         here = now * (last / c) ** power
-        ahead = min(
-            ROUND + self.seconds(g * c, here * g**-power) for g in GROWTH if g * c <= self.n
-        ) if GROWTH[0] * c <= self.n else math.inf
+        ahead = (
+            min(ROUND + self.seconds(g * c, here * g**-power) for g in GROWTH if g * c <= self.n)
+            if GROWTH[0] * c <= self.n
+            else math.inf
+        )
         return choose("pivots", {ENOUGH: self.seconds(c, here), MORE: ahead}) == MORE

@@ -147,7 +147,9 @@ class Values:
     arrays: tuple[str, ...] = ()
 
     def shape(self, rows: int) -> tuple[int, ...]:
-        raise NotImplementedError("values are stored by `mercer.gpu.values`, whose shape is its own.")
+        raise NotImplementedError(
+            "values are stored by `mercer.gpu.values`, whose shape is its own."
+        )
 
     def before(self) -> list[str]:
         return []

@@ -78,9 +78,7 @@ class GPUOperator:
     def tiles_of(self, source: TracedResults, rows: Tensor | None = None) -> DevicePairs:
         """Other results of the same trace, at some rows or all."""
         if rows is None:
-            return DevicePairs(
-                source, self.X, self.Z, self._positions, self.precision, self._held
-            )
+            return DevicePairs(source, self.X, self.Z, self._positions, self.precision, self._held)
         return DevicePairs(source, rows, self.Z, self._positions, self.precision)
 
     @cached_property

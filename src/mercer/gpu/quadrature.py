@@ -62,5 +62,5 @@ def _iterated(
         D, gamma = V + ratio * D, torch.where(on, new, gamma)
         alphas.append(torch.where(on, step, torch.nan)[None])
         betas.append(torch.where(on, ratio, torch.nan)[None])
-    told = (np.asarray(torch.cat(part).cpu().numpy()) for part in (alphas, betas))
-    return JacobiCoefficients(*told, X, W)
+    a, b = (np.asarray(torch.cat(part).cpu().numpy()) for part in (alphas, betas))
+    return JacobiCoefficients(a, b, X, W)

@@ -55,7 +55,9 @@ class GPUSolver:
         d = torch.from_numpy(np.ascontiguousarray(ridge)).to(op.device)
         rank, search = self.rank_at(len(ridge), op.device), None
         if self.rank is None:
-            search = PivotSearch(len(ridge), int(columns), self.tol, float(np.mean(1 / np.maximum(ridge, 1e-300))))
+            search = PivotSearch(
+                len(ridge), int(columns), self.tol, float(np.mean(1 / np.maximum(ridge, 1e-300)))
+            )
         return GPUSystem(self, op, d, Preconditioner.of(op, d, rank, self.seed, search))
 
     def rank_at(self, n: int, device: str) -> int:
