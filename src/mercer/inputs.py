@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mercer.invariants import Each, Said, Samples, Text
 from mercer.listed import column_of, is_numbers, listed, refuse_lazy
 from mercer.store import register
-from mercer.tensors import to_host
+from mercer.tensors import to_host as on_host
 
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a dense array or a CSR matrix: SciPy gives the two no common type
@@ -228,11 +228,6 @@ def validate_data(estimator: Any, X: Any, *parts: Any, **options: Any) -> Any:
         *given,
         **options,
     )
-
-
-def on_host(X: Any) -> Any:
-    """A tensor on a GPU as an array; all else as it is."""
-    return to_host(X)
 
 
 def sample_weights(w: Any, X: Any) -> Array:

@@ -8,7 +8,6 @@ import pytest
 
 from mercer import tensors
 from mercer.gpu import devices, files
-from mercer.inputs import on_host
 from mercer.models import (
     FeatureMachineRegressor,
     GaussianProcessRegressor,
@@ -17,6 +16,7 @@ from mercer.models import (
     NadarayaWatson,
     SoftNeighborsClassifier,
 )
+from mercer.tensors import to_host
 
 ESTIMATORS = [
     FeatureMachineRegressor,
@@ -73,8 +73,8 @@ def test_tensors_on_a_gpu_come_to_the_host():
         is_cuda=True,
         detach=lambda: SimpleNamespace(cpu=lambda: SimpleNamespace(numpy=lambda: array)),
     )
-    assert on_host(tensor) is array
-    assert on_host(array) is array
+    assert to_host(tensor) is array
+    assert to_host(array) is array
 
 
 @pytest.mark.parametrize("device", ["cuda:2", "cuda:x", "cuda:", "cuda:-1"])

@@ -144,7 +144,13 @@ class StructuredSide:
         (B, P, G, S), n, width = self.tables, len(root), H.shape[1]
         blocks, block = B.shape
         M = 1 << (block.bit_length() - 1) // 2
-        sizes = dict(M=M, N=block // M, num_warps=4 if block <= 4096 else 8, num_stages=1)
+        sizes: dict[str, Any] = dict(
+            M=M,
+            N=block // M,
+            num_warps=4 if block <= 4096 else 8,
+            num_stages=1,
+            enable_fp_fusion=True,
+        )
         Y = self.of.seen(X.double() - self.centre)
         top = Y.abs().max()
         unit = torch.where(top > 0, top, 1.0) / LARGEST
