@@ -61,3 +61,27 @@ def test_masks_and_steps_choose():
     mask = np.arange(9) % 4 == 1
     got = GPUOperator(Gaussian(), X).block(mask, slice(8, None, -3), torch.float64)
     assert np.abs(got.cpu().numpy() - Gaussian()(X)[mask][:, 8::-3]).max() < 1e-14
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("k", [1, 3, 10, 70])
+def test_the_nearest_are_kept_in_order(k, precision):
+    """Copies of rows among them: of equal values the first column first."""
+    rng = np.random.default_rng(k)
+    Z = np.repeat(rng.normal(size=(40, 3)), 3, axis=0)[rng.permutation(120)]
+    X = np.vstack([Z[:20], rng.normal(size=(21, 3))])
+    op = GPUOperator(Laplace(2.0), X, Z, precision=precision)
+    index, values = (T.cpu().numpy() for T in op.nearest(k))
+    K = op.block().cpu().numpy()
+    want = np.argsort(-K, axis=1, kind="stable")[:, :k]
+    assert np.array_equal(index, want)
+    assert np.allclose(values, np.take_along_axis(K, want, axis=1), rtol=1e-6)
+
+
+def test_all_columns_may_be_asked_for():
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    index, values = GPUOperator(Gaussian(), X).nearest(5)
+    assert (np.sort(index.cpu().numpy(), axis=1) == np.arange(5)).all()
+    assert (values.diff(dim=1) <= 0).all()
+    with pytest.raises(ValueError, match="k must be between 1 and the 5 columns"):
+        GPUOperator(Gaussian(), X).nearest(6)
