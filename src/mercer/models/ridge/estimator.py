@@ -98,8 +98,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
     device : str, default="cpu"
         "cuda" (or "cuda:1") solves exactly on that GPU, by conjugate gradients over fused
         tiles, and predicts there; it needs torch and triton. "auto" takes a GPU where there is
-        one. Features, landmarks, fewer than 3,000 rows, and kernels without GPU source stay on
-        the CPU; `plan_` says where it was.
+        one, and rows that are CUDA tensors mean theirs. Other features than those of Fourier,
+        fewer than 3,000 rows, and kernels without GPU source stay on the CPU; `plan_` says where.
     verbose : bool or int, default=False
         Whether progress is told, by the logger "mercer", which writes to stderr where nobody
         else listens to it.
