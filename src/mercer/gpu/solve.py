@@ -17,13 +17,13 @@ from mercer.linalg.cg import Solved
 from mercer.plans import quantity
 
 PIECE = 1 << 17  # rows of columns that are formed at a time
-PROPOSALS, ROUNDS = 128, 3  # pivots drawn at a time, at least; or one part of those there are
+LEAST, PROPOSALS, ROUNDS = 64, 128, 3  # pivots drawn at a time; or one part of those there are
 DRAWN = 1 << 28  # bytes of the columns of pivots that are drawn at a time
 MIN_RESIDUAL = 1e-6  # of k(x, x): less than this left of it is rounding
 OWN = 1e-4  # of what is left of a pivot: less than this beside others is a sum of them
 INNER_TOLERANCE = 1e-4  # of a round on float32 products
 MAX_ROUNDS = 6
-LOOSE = 1e-5  # a tolerance from which products to 1e-6 tell the residual
+LOOSE = 5e-5  # a tolerance from which products to 1e-6 tell the residual
 SHARE = 0.4  # of free memory that a preconditioner may take
 ROW_BYTES, VECTOR_BYTES, FIXED_BYTES = 64, 128, 1 << 28  # a number of X, a row of B, and all else
 
@@ -134,7 +134,7 @@ def pivoted_factor(
     most, trace = _told(left)
     floor, done, ranks, traces = MIN_RESIDUAL * most, 0, [0], [trace]
     while done < rank and most > floor:
-        count = max(PROPOSALS, min(done // ROUNDS, DRAWN // (4 * n)))
+        count = max(LEAST, min(max(PROPOSALS, done // ROUNDS), DRAWN // (4 * n)))
         drawn = _drawn(left, min(count, rank - done), rng)
         G = _columns(op, drawn) - F[:, :done] @ F[drawn, :done].T
         keep, L = _factor(G[drawn].double(), floor)
