@@ -17,13 +17,14 @@ from mercer.costs.choice import choose
 ENOUGH, MORE = "as many as there are", "more pivots"
 GROWTH = (1.15, 1.4, 2.0, 3.0)  # numbers of pivots that are looked ahead to, of those there are
 
-ROUND = 4e-4  # of a draw of pivots, however few
-VALUE = 1e-11  # of an entry of a column
-FACTOR = 7e-14  # of n r^2: what is left of columns, and the products of the factor
-INVERSE = 2e-12  # of r^3: the root of the small matrix, and its inverse
-STEP = 5e-4  # of a step, however few the rows
-PRODUCT = {False: 5e-13, True: 1.6e-12}  # of n^2, for few columns and for many
-APPLIED = 1e-13  # of n r and each column: the preconditioner in a step
+ROUND = 1e-3  # of a draw of pivots, however few
+VALUE = 9e-12  # of an entry of a column
+FACTOR = 6e-14  # of n r^2: what is left of columns, and the products of the factor
+INVERSE = 1e-12  # of r^3: the root of the small matrix, and its inverse
+# for few columns, and for many, beside which those of a process have a target that takes 1.6 steps
+STEP = {False: 7e-4, True: 1.9e-3}  # of a step, however few the rows
+PRODUCT = {False: 3.7e-13, True: 1.75e-12}  # of n^2
+APPLIED = {False: 1.8e-12, True: 8.8e-12}  # of n r: the preconditioner in a step
 FEW = 8  # columns
 
 
@@ -50,8 +51,9 @@ class PivotSearch:
     def seconds(self, rank: float, eigenvalue: float) -> float:
         """Of the factor of so many pivots, and of the steps that are left."""
         made = self.n * rank * (VALUE + FACTOR * rank) + INVERSE * rank**3
-        step = STEP + PRODUCT[self.columns > FEW] * self.n**2
-        return made + self.steps(eigenvalue) * (step + APPLIED * self.n * rank * self.columns)
+        many = self.columns > FEW
+        step = STEP[many] + PRODUCT[many] * self.n**2 + APPLIED[many] * self.n * rank
+        return made + self.steps(eigenvalue) * step
 
     def worth_more(self, ranks: Sequence[int], traces: Sequence[float]) -> bool:
         """Whether more pivots than the last of `ranks` pay, by the traces that these left.

@@ -38,8 +38,8 @@ def product(H, L, A, B, ANGLE, SHIFT, ROOT, UNIT, width, m,
     for k in range(0, K, CHUNK):
         a = tl.load(A + rows[:, None] * K + (k + tl.arange(0, CHUNK))[None, :])
         b = tl.load(B + cols[None, :].to(tl.int64) * K + (k + tl.arange(0, CHUNK))[:, None])
-        g = tl.dot(a, b, g)
-    angle = g * tl.load(UNIT) + tl.load(ANGLE + cols)[None, :]
+        g += tl.dot(a, b)  # by rounding: matrix units cut what they add to off
+    angle = g * tl.load(UNIT + cols)[None, :] + tl.load(ANGLE + cols)[None, :]
     turns = tl.floor(angle * 0.15915494309189535 + 0.5)
     angle = (angle - turns * 6.28125) - turns * 0.0019353071795864769
     root, there = tl.load(ROOT + rows)[:, None], (cols < m)[None, :]
@@ -247,8 +247,10 @@ class FrequencySide:
     def of_matrix(cls, W: Array, shift: Tensor, centre: Array) -> FrequencySide:
         m, device = len(W), shift.device
         T = torch.from_numpy(np.array(W, np.float64)).to(device)
-        B, unit = _split(T, -(-m // COLS) * COLS, "B")
+        B, each = _split(T, -(-m // COLS) * COLS, "B")
         c, angle = torch.from_numpy(centre).to(device), torch.zeros(len(B), device=device)
+        unit = torch.zeros(len(B), dtype=torch.float64, device=device)
+        unit[:m] = each
         angle[:m] = torch.remainder(T @ c, 2 * torch.pi).float()
         return cls(B, unit, angle, shift, c)
 
@@ -265,10 +267,10 @@ class FrequencySide:
 
 def _split(U: Tensor, n: int, side: str) -> tuple[Tensor, Tensor]:
     """(n, K) float16: pieces so that one product of both sides has all three of theirs; and the
-    unit."""
-    top = U.abs().max()
+    unit, of frequencies ("B") that of each, as some are far larger than others."""
+    top = U.abs().amax(dim=1) if side == "B" else U.abs().max()
     unit = torch.where(top > 0, top, 1.0) / LARGEST
-    V = U / unit
+    V = U / (unit[:, None] if side == "B" else unit)
     high = V.half()
     low = (V - high.double()).half()
     second, third = (high, low) if side == "A" else (low, high)
