@@ -2,6 +2,9 @@
 GPyTorch (float32, its defaults), 200,000 rows alone; log p(y) beside that of a Cholesky factor in
 float64.
 
+Each step by the pivots of its preconditioner, chosen and given, and what it is made of; and what the
+seconds of `mercer.costs.pivots` were measured by.
+
 `./do bench gpu_gp`, on a machine with a GPU; about a minute. `MERCER_BENCH_ROWS=2000` leaves out
 larger tables.
 """
@@ -24,7 +27,9 @@ from mercer.models.gp.quadrature import estimated_likelihood
 ROWS = ((2_000, None), (20_000, None), (200_000, 20.0))  # and the seconds asked for
 COLUMNS, NOISE = 10, 0.1
 STEPS = 3
-RANKS = (None, 800, 400, 200, 100)  # of the preconditioner, whose parts are timed
+# of the preconditioner, whose parts are timed
+RANKS = {2_000: (None, 200), 20_000: (None, 1600, 1200, 800, 400), 200_000: (None, 3000, 1600)}
+PIECES = 1024  # pivots at which seconds are taken apart
 GPYTORCH = {
     "its defaults": {},
     "to 1e-3": {
@@ -42,6 +47,7 @@ def cases() -> Iterator[Measure]:
         if n <= most:
             yield from _step(n, asked)
             yield from _parts(n)
+            yield from _pieces(n)
 
 
 def _step(n: int, asked: float | None) -> Iterator[Measure]:
@@ -123,26 +129,63 @@ def _gpytorch(X, y, device, settings) -> tuple[float | None, float | None]:
 
 def _parts(n: int) -> Iterator[Measure]:
     """What a step is made of, by the rank of its preconditioner."""
+    import torch
+
+    from mercer.gpu import quadrature
     from mercer.gpu.operator import GPUOperator
-    from mercer.gpu.quadrature import jacobi
     from mercer.gpu.solve import GPUSolver
-    from mercer.ops.philox import Stream, normals
 
     rng = np.random.default_rng(n)
     X, y = rng.normal(size=(n, COLUMNS)), rng.normal(size=(n, 1))
-    op = GPUOperator(Gaussian(math.sqrt(COLUMNS)), X)
-    for rank in RANKS if n > 2000 else (None, 200):
+    op, d = GPUOperator(Gaussian(math.sqrt(COLUMNS)), X), np.full(n, NOISE)
+    target = torch.from_numpy(y).to(op.device)
+    for rank in RANKS[n]:
         solver = GPUSolver(tol=1e-4, rank=rank)
-        system, made = _timed(lambda solver=solver: solver.init(op, np.full(n, NOISE)))
-        drawn, at_host = _timed(lambda s=system: normals(Stream(0), 0, 16, s.P.rank + n).T)
-        found, probed = _timed(lambda s=system, E=drawn: jacobi(s, E, 100, 1e-3))
-        solved, took = _timed(lambda s=system: s.solve(y))
-        U = found.solved
+        system, made = _timed(lambda solver=solver: solver.init(op, d, 17))
+        drawn, normals = _timed(lambda s=system: quadrature.normals(s, 16, 0))
+        found, probed = _timed(lambda s=system, E=drawn: quadrature.jacobi(s, E, 100, 1e-3))
+        solved, took = _timed(lambda s=system: s.solve_there(target))
+        U = torch.cat([solved[0], found.solved], dim=1)
         slopes = _timed(lambda U=U: op.pullback(U, U))[1]
-        steps = f"{len(found.alphas)} steps of probes {probed:.4f}, {solved.steps} of targets {took:.4f}"
-        told = f"preconditioner {made:.4f}, normals {at_host:.4f}, {steps}, slopes {slopes:.4f}"
-        whole = made + at_host + probed + took + slopes
-        yield Measure(f"n = {n:,}, rank {system.P.rank}: {told}: sum", whole, None, unit="s")
+        steps = (
+            f"{len(found.alphas)} steps of probes {probed:.4f}, {solved[3]} of targets {took:.4f}"
+        )
+        told = f"preconditioner {made:.4f}, normals {normals:.4f}, {steps}, slopes {slopes:.4f}"
+        whole = made + normals + probed + took + slopes
+        how = f"{system.P.rank:,} pivots {'as chosen' if rank is None else 'as given'}"
+        yield Measure(f"n = {n:,}, {how}: {told}: sum", whole, None, unit="s")
+
+
+def _pieces(n: int) -> Iterator[Measure]:
+    """Seconds of the parts of a preconditioner and of a step."""
+    import torch
+
+    from mercer.gpu import solve
+    from mercer.gpu.operator import GPUOperator
+
+    rank = min(PIECES, n)
+    X = np.random.default_rng(n).normal(size=(n, COLUMNS))
+    op = GPUOperator(Gaussian(math.sqrt(COLUMNS)), X)
+    cols = torch.arange(128, device=op.device)
+    system = solve.GPUSolver(rank=rank).init(op, np.full(n, NOISE))
+    S, H, root = system.P.S, system.P.root @ system.P.root.T, system.P.root
+    one = torch.eye(len(root), dtype=root.dtype, device=root.device)
+    V, v = (torch.randn((n, q), dtype=torch.float64, device=op.device) for q in (16, 1))
+    parts = {
+        "128 columns": lambda: solve._columns(op, cols),
+        "what pivots explain of them": lambda: S @ S[cols].T,
+        "S'S in float64": lambda: S.double().T @ S.double(),
+        "its root": lambda: torch.linalg.cholesky(H),
+        "the inverse": lambda: torch.linalg.solve_triangular(root, one, upper=False),
+        "K @ V of 16": lambda: op @ V,
+        "K @ v": lambda: op @ v,
+        "P^-1 V of 16": lambda: system.P.solve(V),
+        "P^-1 v": lambda: system.P.solve(v),
+        "a new operator and K @ v": lambda: GPUOperator(op.kernel, op.X) @ v,
+        "slopes of 17": lambda: op.pullback(torch.cat([V, v], 1), torch.cat([V, v], 1)),
+    }
+    for name, f in parts.items():
+        yield Measure(f"n = {n:,}, {system.P.rank:,} pivots: {name}", _timed(f)[1], None, unit="s")
 
 
 def _timed(f):
@@ -151,6 +194,8 @@ def _timed(f):
 
     times = []
     for _ in range(1 if interpreted() else STEPS + 1):
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
         start = time.perf_counter()
         out = f()
         if torch.cuda.is_available():

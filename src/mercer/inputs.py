@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mercer.invariants import Each, Said, Samples, Text
 from mercer.listed import column_of, is_numbers, listed, refuse_lazy
 from mercer.store import register
+from mercer.tensors import to_host as on_host
 
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a dense array or a CSR matrix: SciPy gives the two no common type
@@ -229,16 +230,11 @@ def validate_data(estimator: Any, X: Any, *parts: Any, **options: Any) -> Any:
     )
 
 
-def on_host(X: Any) -> Any:
-    """A tensor on a GPU as an array; all else as it is."""
-    return X.detach().cpu().numpy() if getattr(X, "is_cuda", False) is True else X
-
-
 def sample_weights(w: Any, X: Any) -> Array:
     """The weights of rows, >= 0 and not all 0, as scikit-learn reads them."""
     from sklearn.utils.validation import _check_sample_weight
 
-    out = _check_sample_weight(w, X, dtype=np.float64, ensure_non_negative=True)
+    out = _check_sample_weight(on_host(w), X, dtype=np.float64, ensure_non_negative=True)
     if not out.any():  # scikit-learn says so from 1.8 on
         raise ValueError("sample_weight is 0 in every row; give at least one non-zero weight.")
     return np.asarray(out)

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mercer import tensors
 from mercer.gpu import devices, files
-from mercer.inputs import on_host
 from mercer.models import (
     FeatureMachineRegressor,
     GaussianProcessRegressor,
@@ -19,6 +19,7 @@ from mercer.models import (
     OneClassSVM,
     SoftNeighborsClassifier,
 )
+from mercer.tensors import to_host
 
 ESTIMATORS = [
     FeatureMachineRegressor,
@@ -78,10 +79,8 @@ def test_tensors_on_a_gpu_come_to_the_host():
         is_cuda=True,
         detach=lambda: SimpleNamespace(cpu=lambda: SimpleNamespace(numpy=lambda: array)),
     )
-    assert on_host(tensor) is array
-    assert on_host(array) is array
-    m = NadarayaWatson().fit(tensor, array[:, 0])
-    assert (m.predict(tensor) == m.predict(array)).all()
+    assert to_host(tensor) is array
+    assert to_host(array) is array
 
 
 @pytest.mark.parametrize("device", ["cuda:2", "cuda:x", "cuda:", "cuda:-1"])
@@ -120,3 +119,29 @@ def test_without_a_cache_there_is_one_temporary_folder(nowhere, monkeypatch):
     monkeypatch.setenv(files.FOLDER, str(nowhere / "cache" / "inside"))
     with pytest.raises(OSError, match="no folder for generated GPU kernels can be written at"):
         files.folder()
+
+
+def test_tensors_on_two_devices_are_refused():
+    def tensor(place):
+        return SimpleNamespace(is_cuda=True, device=place)
+
+    with pytest.raises(ValueError, match="tensors lie on cuda:0 and cuda:1; move them to one"):
+        tensors.common_place(tensor("cuda:0"), None, tensor("cuda:1"))
+    with tensors.beside(tensor("cuda:1"), np.eye(2)) as place:
+        assert place == "cuda:1"
+        with tensors.beside(np.eye(2)):
+            assert tensors.place_of_rows() == "cuda:1"
+    assert tensors.place_of_rows() is None
+
+
+def test_rows_on_a_gpu_say_where_to_compute(monkeypatch):
+    monkeypatch.setattr(devices, "interpreted", lambda: False)
+    with tensors.beside(SimpleNamespace(is_cuda=True, device="cuda:1")):
+        monkeypatch.setattr(devices, "missing", lambda: None)
+        assert {devices.device_of(d) for d in ("cpu", "cuda", "auto", "cuda:1")} == {"cuda:1"}
+        assert devices.device_there("cpu") == "cuda:1"
+        with pytest.raises(ValueError, match="X lies on cuda:1, and device='cuda:0'; move X"):
+            devices.device_of("cuda:0")
+        monkeypatch.setattr(devices, "missing", lambda: "triton cannot be imported.")
+        with pytest.raises(ValueError, match=r"X lies on cuda:1, but triton.*or give X.cpu\(\)"):
+            devices.device_of("cpu")

@@ -17,7 +17,7 @@ if os.environ.get("TRITON_INTERPRET") != "1" and not torch.cuda.is_available():
     pytest.skip("no GPU, and TRITON_INTERPRET=1 was not set", allow_module_level=True)
 
 from mercer.gpu import devices  # noqa: E402
-from mercer.gpu.rows import RowProducts  # noqa: E402
+from mercer.gpu.row_products import RowProducts  # noqa: E402
 from mercer.inputs import Table  # noqa: E402
 from mercer.kernels import (  # noqa: E402
     Gaussian,

@@ -14,7 +14,7 @@ if os.environ.get("TRITON_INTERPRET") != "1" and not torch.cuda.is_available():
     pytest.skip("no GPU, and TRITON_INTERPRET=1 was not set", allow_module_level=True)
 
 from mercer import methods  # noqa: E402
-from mercer.gpu import features  # noqa: E402
+from mercer.gpu import features, structured  # noqa: E402
 from mercer.inputs import Table  # noqa: E402
 from mercer.kernels import Gaussian, Laplace, Matern  # noqa: E402
 from mercer.lifts import Monomials, RandomFourier  # noqa: E402
@@ -81,3 +81,40 @@ def test_other_features_are_summed_on_the_cpu_and_the_plan_says_so():
     X = np.random.default_rng(0).normal(size=(60, 3))
     m = KernelRidge(lift=Monomials(2), device="cuda").fit(X, X[:, 0])
     assert "on the CPU, as it has random Fourier features in pairs alone" in m.plan_.why
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(8.0), Matern((9.0,) * 200)], ids=["one", "each"])
+@pytest.mark.parametrize("blocks", [True, False])
+def test_structured_frequencies_are_those_of_the_cpu(kernel, blocks, monkeypatch):
+    """By products of small Hadamard matrices, or by one matrix; of one bandwidth or one a column."""
+    monkeypatch.setattr(structured, "MIN_BLOCK", 0 if blocks else 1 << 20)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9, 200)) + 1e3
+    phi = FittedMap.fit(
+        RandomFourier(kernel, 700, frequencies="structured", random_state=0), Table(X)
+    )
+    zero = np.zeros(700)
+    made = phi._there(zero, device())
+    assert isinstance(made.W, structured.StructuredFrequencies) == blocks
+    ours = phi.fold_moments(Table(X), zero, None, None, np.zeros(9), 1, device())[0]
+    close(ours, phi.moments(Table(X), zero), np.full(700, 350**-0.5))
+    coef = rng.normal(size=700)
+    narrow = Table(X.astype(np.float32))
+    out, want = (
+        phi.linear(narrow, coef, 0.0, device()),
+        phi.linear(Table(narrow.data.astype(float)), coef, 0.0),
+    )
+    assert np.abs(out - want).max() < 2**-17 * 350**-0.5 * np.abs(coef).sum()
+
+
+def test_widths_that_blocks_do_not_fill(monkeypatch):
+    """Several blocks, the last of them cut; two factors of unequal size; and the plan."""
+    monkeypatch.setattr(structured, "MIN_BLOCK", 0)
+    X = np.random.default_rng(0).normal(size=(20, 300))
+    given = dict(
+        kernel=Gaussian(17.0), alpha=1.0, random_state=0,
+        via=methods.Fourier(1400, frequencies="structured"),
+    )  # fmt: skip
+    cpu, gpu = (KernelRidge(**given, device=d).fit(X, X[:, 0]) for d in ("cpu", "cuda"))
+    assert "on the GPU" in gpu.plan_.why
+    assert np.allclose(cpu.predict(X), gpu.predict(X), atol=1e-4)

@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from mercer import tensors
 from mercer.inputs import Array, Table
 from mercer.ops.threads import limit, single_blas
+from mercer.tensors import common_place
 
 F = TypeVar("F", bound=Callable[..., Any])
 # methods of a fitted model that answer row by row
@@ -228,6 +230,8 @@ def lazily(method: F) -> F:
     @wraps(method)
     def call(self: Any, X: Any, *given: Any, **options: Any) -> Any:
         if not is_dask(X):
+            if common_place(X) is not None:
+                return tensors.answered(self, method, X, *given, **options)
             return method(self, X, *given, **options)
         if given:
             raise ValueError(f"give {method.__name__} of a dask collection its options by name.")
@@ -245,6 +249,8 @@ def eagerly(method: F) -> F:
     def call(self: Any, *given: Any, **options: Any) -> Any:
         if (found := dask_among(given, options)) is not None:
             return learnt(self, method.__name__, found, *given, **options)
+        if common_place(*given) is not None:
+            return tensors.answered(self, method, *given, **options)
         return method(self, *given, **options)
 
     return call  # type: ignore[return-value]

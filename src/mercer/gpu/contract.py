@@ -140,4 +140,83 @@ class ColumnSums:
         return [f"xp.store(OUT + ({run} + {at}) * n + rows[:, None], total)"]
 
 
-Contraction = Sums | MatrixProducts | ColumnSums
+@dataclass(frozen=True)
+class Values:
+    """No sum: the values themselves, (n, m)."""
+
+    arrays: tuple[str, ...] = ()
+
+    def shape(self, rows: int) -> tuple[int, ...]:
+        raise NotImplementedError(
+            "values are stored by `mercer.gpu.values`, whose shape is its own."
+        )
+
+    def before(self) -> list[str]:
+        return []
+
+    def loads(self) -> list[str]:
+        return []
+
+    def lines(self, results: list[str]) -> list[str]:
+        (value,) = results
+        return [f"xp.store(OUT + rows[:, None] * m + cols[None, :], {value})"]
+
+    def after(self) -> list[str]:
+        return []
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The `count` largest values of each row of a run of columns and their columns, in no order,
+    (n, count) each; of equal values those of the first columns. `count` is a power of two, of which
+    `asked` are wanted."""
+
+    count: int
+    asked: int
+    dtype: str
+    arrays: tuple[str, ...] = ("NAMES", "MOST")  # columns that were found, columns that there are
+
+    def shape(self, rows: int) -> tuple[int, ...]:
+        return rows, self.count
+
+    @property
+    def _slots(self) -> str:
+        return f"xp.arange(0, {self.count})[None, :]"
+
+    def before(self) -> list[str]:
+        """Slots that are not wanted hold what nothing is larger than."""
+        zeros = f"xp.zeros((R, {self.count}), xp.{self.dtype})"
+        return [
+            f'best = {zeros} + xp.where({self._slots} < {self.asked}, -float("inf"), float("inf"))',
+            f"named = xp.zeros((R, {self.count}), xp.int32) - 1 - {self._slots}",
+            "most = xp.load(MOST)",
+        ]
+
+    def loads(self) -> list[str]:
+        return []
+
+    def lines(self, results: list[str]) -> list[str]:
+        (value,) = results
+        more = "xp.max((xp.max(left, axis=1) > xp.min(best, axis=1)).to(xp.int32), axis=0)"
+        inner = [
+            "top, low = xp.max(left, axis=1), xp.min(best, axis=1)",
+            "first = xp.argmax(left, axis=1)",
+            "last = xp.max(xp.where(best == low[:, None], named, -2147483648), axis=1)",
+            "out = (best == low[:, None]) & (named == last[:, None]) & (top > low)[:, None]",
+            "best = xp.where(out, top[:, None], best)",
+            "named = xp.where(out, (start + at + first)[:, None], named)",
+            'left = xp.where(xp.arange(0, C)[None, :] == first[:, None], -float("inf"), left)',
+            f"more = {more}",
+        ]
+        head = [
+            f'left = xp.where((cols < most)[None, :], {value}, -float("inf"))',
+            f"more = {more}",
+        ]
+        return [*head, "while more > 0:", *("    " + line for line in inner)]
+
+    def after(self) -> list[str]:
+        to = f"(xp.program_id(1).to(xp.int64) * n + rows[:, None]) * {self.count} + {self._slots}"
+        return [f"xp.store(OUT + {to}, best)", f"xp.store(NAMES + {to}, named)"]
+
+
+Contraction = Sums | MatrixProducts | ColumnSums | Values | Largest

@@ -7,6 +7,8 @@ import os
 from importlib import import_module
 from importlib.util import find_spec
 
+from mercer.tensors import place_of_rows
+
 DEVICES = "'cpu', 'cuda', 'cuda:0' and the like, or 'auto'"
 
 
@@ -42,6 +44,8 @@ def device_of(asked: str) -> str | None:
     kind = asked.partition(":")[0] if isinstance(asked, str) else None
     if kind not in ("cpu", "cuda", "auto"):
         raise ValueError(f"device must be {DEVICES}, got {asked!r}.")
+    if (here := place_of_rows()) is not None:
+        return _beside_rows(asked, here)
     if kind == "cpu":
         return None
     why = missing()
@@ -64,12 +68,23 @@ def checked_device(asked: str) -> str:
     return asked
 
 
+def _beside_rows(asked: str, here: str) -> str:
+    """That of rows on a GPU, whatever was asked for that does not contradict it."""
+    if (why := missing()) is not None:
+        raise ValueError(f"X lies on {here}, but {why.removesuffix('.')}, or give X.cpu().")
+    if ":" in asked and not asked.startswith("cpu") and asked != here and not interpreted():
+        raise ValueError(f"X lies on {here}, and device={asked!r}; move X there, or use 'auto'.")
+    return here
+
+
 def device_there(asked: str) -> str | None:
     """The same of a device that a model was fitted on, and None where it is not there now.
 
     >>> device_there("cpu") is None
     True
     """
+    if place_of_rows() is not None:
+        return device_of(asked)
     return None if asked == "cpu" or missing() is not None else device_of(asked)
 
 
@@ -79,6 +94,8 @@ def told(asked: str) -> str:
     >>> told("cuda:1")
     'on the GPU (cuda:1)'
     """
+    if (here := place_of_rows()) is not None:
+        return f"on the GPU ({here}, where X lies)"
     return f"on the GPU ({'cuda, which is there' if asked == 'auto' else asked})"
 
 

@@ -12,6 +12,7 @@ from mercer.gpu.backend import Tensor, torch
 from mercer.gpu.operands import LARGEST
 from mercer.gpu.squares import RUN, TILE, SquareSums
 from mercer.gpu.stream import batches
+from mercer.gpu.structured import StructuredFrequencies, StructuredSide
 from mercer.inputs import Array
 from mercer.stats import Moments
 
@@ -37,8 +38,8 @@ def product(H, L, A, B, ANGLE, SHIFT, ROOT, UNIT, width, m,
     for k in range(0, K, CHUNK):
         a = tl.load(A + rows[:, None] * K + (k + tl.arange(0, CHUNK))[None, :])
         b = tl.load(B + cols[None, :].to(tl.int64) * K + (k + tl.arange(0, CHUNK))[:, None])
-        g = tl.dot(a, b, g)
-    angle = g * tl.load(UNIT) + tl.load(ANGLE + cols)[None, :]
+        g += tl.dot(a, b)  # by rounding: matrix units cut what they add to off
+    angle = g * tl.load(UNIT + cols)[None, :] + tl.load(ANGLE + cols)[None, :]
     turns = tl.floor(angle * 0.15915494309189535 + 0.5)
     angle = (angle - turns * 6.28125) - turns * 0.0019353071795864769
     root, there = tl.load(ROOT + rows)[:, None], (cols < m)[None, :]
@@ -66,13 +67,14 @@ def text(fast: bool) -> str:
 
 @dataclass(frozen=True, eq=False)
 class FourierMoments:
-    """Moments of [scale (cos W x, sin W x), y] about a shift (2 m + q,), for frequencies W (m, d).
+    """Moments of [scale (cos W x, sin W x), y] about a shift (2 m + q,), for frequencies W (m, d),
+    as they are or in blocks.
 
     Products of features are those of two float16 pieces of each, z = h + l: h'h + h'l + l'h, to
     about 2^-22.
     """
 
-    W: Array
+    W: Array | StructuredFrequencies
     scale: float
     shift: Array
     device: str
@@ -107,7 +109,7 @@ class FourierMoments:
         return [self._moments(s.whole(), int(n), float(mass)) for s, n, mass in found]
 
     def _add(
-        self, sums: list[SquareSums], work: Workspace, side: FrequencySide, X: Tensor,
+        self, sums: list[SquareSums], work: Workspace, side: FrequencySide | StructuredSide, X: Tensor,
         beside: BesideFeatures, runs: list[int], order: Tensor | None,
     ) -> None:  # fmt: skip
         """A batch of rows, those of each fold in a run of their own."""
@@ -151,26 +153,20 @@ class FourierMoments:
     def _workspace(self) -> Workspace:
         return Workspace(self.width, self.device)
 
-    def _frequencies(self, centre: Array) -> FrequencySide:
-        m, pad = len(self.W), -(-len(self.W) // COLS) * COLS
-        W = torch.from_numpy(np.array(self.W, np.float64)).to(self.device)
-        B, unit = _split(W, pad, "B")
-        angle, shift = (torch.zeros(k, device=self.device) for k in (pad, 2 * m))
-        c = torch.from_numpy(centre).to(self.device)
-        angle[:m] = torch.remainder(W @ c, 2 * torch.pi).float()
-        shift[:] = torch.from_numpy(self.shift[: 2 * m] / self.scale).to(self.device).float()
-        return FrequencySide(B, unit, angle, shift, c)
+    def _frequencies(self, centre: Array) -> FrequencySide | StructuredSide:
+        m = len(self.W)
+        held = self.shift[: 2 * m] / self.scale
+        shift = torch.from_numpy(np.array(held, np.float32)).to(self.device)
+        if isinstance(self.W, StructuredFrequencies):
+            return StructuredSide.of_map(self.W, shift, centre)
+        return FrequencySide.of_matrix(self.W, shift, centre)
 
-    def _pieces(self, X: Tensor, side: FrequencySide, root: Tensor, work: Workspace) -> None:
+    def _pieces(
+        self, X: Tensor, side: FrequencySide | StructuredSide, root: Tensor, work: Workspace
+    ) -> None:
         """The features of a batch about their shift, in units of `scale`, times roots of weights,
         as two float16 pieces; zero beyond its rows."""
-        n = len(root)
-        A, unit = _split(X.double() - side.centre, n, "A")
-        H, L = work.reserved(n)
-        files.load(text(fast=self.device != "cpu"))[(n // ROWS, len(side.angle) // COLS)](
-            H, L, A, side.B, side.angle, side.shift, root, (unit * side.unit).float(), self.width,
-            len(self.W), K=A.shape[1], R=ROWS, C=COLS, num_warps=4, num_stages=2, enable_fp_fusion=True,
-        )  # fmt: skip
+        side.pieces(X, root, *work.reserved(len(root)))
 
     def _moments(self, T: Tensor, n: int, mass: float) -> Moments:
         """From sums of products, the last of them those of weights."""
@@ -247,13 +243,34 @@ class FrequencySide:
     shift: Tensor
     centre: Tensor
 
+    @classmethod
+    def of_matrix(cls, W: Array, shift: Tensor, centre: Array) -> FrequencySide:
+        m, device = len(W), shift.device
+        T = torch.from_numpy(np.array(W, np.float64)).to(device)
+        B, each = _split(T, -(-m // COLS) * COLS, "B")
+        c, angle = torch.from_numpy(centre).to(device), torch.zeros(len(B), device=device)
+        unit = torch.zeros(len(B), dtype=torch.float64, device=device)
+        unit[:m] = each
+        angle[:m] = torch.remainder(T @ c, 2 * torch.pi).float()
+        return cls(B, unit, angle, shift, c)
+
+    def pieces(self, X: Tensor, root: Tensor, H: Tensor, L: Tensor) -> None:
+        """Into H and L, (n, width)."""
+        n, fast = len(root), H.device.type != "cpu"
+        A, unit = _split(X.double() - self.centre, n, "A")
+        files.load(text(fast=fast))[(n // ROWS, len(self.angle) // COLS)](
+            H, L, A, self.B, self.angle, self.shift, root, (unit * self.unit).float(), H.shape[1],
+            len(self.shift) // 2, K=A.shape[1], R=ROWS, C=COLS, num_warps=4, num_stages=2,
+            enable_fp_fusion=True,
+        )  # fmt: skip
+
 
 def _split(U: Tensor, n: int, side: str) -> tuple[Tensor, Tensor]:
     """(n, K) float16: pieces so that one product of both sides has all three of theirs; and the
-    unit."""
-    top = U.abs().max()
+    unit, of frequencies ("B") that of each, as some are far larger than others."""
+    top = U.abs().amax(dim=1) if side == "B" else U.abs().max()
     unit = torch.where(top > 0, top, 1.0) / LARGEST
-    V = U / unit
+    V = U / (unit[:, None] if side == "B" else unit)
     high = V.half()
     low = (V - high.double()).half()
     second, third = (high, low) if side == "A" else (low, high)

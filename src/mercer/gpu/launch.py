@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -22,6 +22,7 @@ from mercer.gpu.tile import TilePart, TileProgram, program
 BLOCK = 256  # rows and columns are padded to a multiple of it
 MAX_SUMS = 8  # right-hand sides in one launch of sums
 MAX_SIDES = 64  # in one launch of products
+MAX_BESIDE = 2  # beyond a power of two, which padding would double
 WAVES = 8  # blocks of rows a multiprocessor, below which columns are shared out too
 GROUP = 16  # columns whose sums one program keeps
 # of |x|^2 in squared bandwidths: beyond, near pairs are taken by differences, or by two pieces
@@ -40,6 +41,7 @@ class DevicePairs:
     Z: Tensor
     positions: Positions  # of columns by name or number
     precision: str
+    held: dict[Any, Any] = field(default_factory=dict)  # that other results of these rows share
 
     @property
     def device(self) -> str:
@@ -64,7 +66,14 @@ class DevicePairs:
     @cached_property
     def frames(self) -> list[TileFrame]:
         pairs = zip(self.layout.geometries, self.views, strict=True)
-        return [TileFrame.of(view, self.sides, raw=g.unit == "raw") for g, view in pairs]
+        return [self._frame(view, raw=g.unit == "raw") for g, view in pairs]
+
+    def _frame(self, view: View, *, raw: bool) -> TileFrame:
+        key = (view.rows, view.theta, raw)
+        if key not in self.held:
+            self.held[key] = TileFrame.of(view, self.sides, raw=raw)
+        frame: TileFrame = self.held[key]
+        return frame
 
     @property
     def sides(self) -> list[Tensor]:
@@ -102,7 +111,10 @@ class DevicePairs:
     def operands(self) -> dict[str, Tensor]:
         out: dict[str, Tensor] = {}
         for j, part in enumerate(self.parts):
-            for side, held in self._of_part(j, part).items():
+            key = (part, self.source.parameters)
+            if key not in self.held:
+                self.held[key] = self._of_part(j, part)
+            for side, held in self.held[key].items():
                 out |= {f"{side}{j}{name}": value for name, value in held.items()}
         for i, asked in enumerate(self.layout.vectors):
             mine = asked.side == "rows"
@@ -134,13 +146,24 @@ class DevicePairs:
         """(results, n, q) in float64 for W (m, q)."""
         count, q = len(self.source.results), W.shape[1]
         out = torch.empty((count, len(self.X), q), dtype=torch.float64, device=self.X.device)
-        many = q > MAX_SUMS and self.precision != "float64"
-        step = MAX_SIDES if many else max(1, MAX_SUMS // count)
-        for at in range(0, q, step):
-            some = W[:, at : at + step]
-            found = self._products(some) if many else self._sums(some)
-            out[:, :, at : at + step] = found
+        for at in self._runs(count, q):
+            some = W[:, at]
+            many = some.shape[1] > MAX_SUMS and self.precision != "float64"
+            out[:, :, at] = self._products(some) if many else self._sums(some)
         return out
+
+    def _runs(self, count: int, q: int) -> Iterator[slice]:
+        """Columns that go in one launch: few by sums; as many as a power of two and a few more by
+        products, and those few by sums."""
+        at, few = 0, max(1, MAX_SUMS // count)
+        while at < q:
+            step = min(MAX_SIDES, q - at)
+            if step <= MAX_SUMS or self.precision == "float64":
+                step = few
+            elif step - (whole := 1 << (step.bit_length() - 1)) <= MAX_BESIDE:
+                step = max(whole, MAX_SUMS + 1)
+            yield slice(at, min(at + step, q))
+            at += step
 
     def _sums(self, W: Tensor) -> Tensor:
         V, size = self._scaled(W)
@@ -208,6 +231,11 @@ class DevicePairs:
 
     @cached_property
     def _programs(self) -> dict[Contraction, TileProgram]:
+        return {}
+
+    @cached_property
+    def value_programs(self) -> dict[bool, TileProgram]:
+        """Those of `values`, by whether they are narrow."""
         return {}
 
     def _launched(

@@ -14,7 +14,7 @@ from mercer.gpu.backend import Tensor, torch
 from mercer.gpu.choices import has_kink
 from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.launch import DevicePairs
-from mercer.gpu.reference import block
+from mercer.gpu.values import block
 from mercer.inputs import Array, Rows, Table
 from mercer.kernels.base import Kernel
 from mercer.pairs import KernelSource
@@ -77,8 +77,14 @@ class GPUOperator:
 
     def tiles_of(self, source: TracedResults, rows: Tensor | None = None) -> DevicePairs:
         """Other results of the same trace, at some rows or all."""
-        X = self.X if rows is None else rows
-        return DevicePairs(source, X, self.Z, self._positions, self.precision)
+        if rows is None:
+            return DevicePairs(source, self.X, self.Z, self._positions, self.precision, self._held)
+        return DevicePairs(source, rows, self.Z, self._positions, self.precision)
+
+    @cached_property
+    def _held(self) -> dict[Any, Any]:
+        """What tiles of all rows share."""
+        return {}
 
     def _positions(self, columns: tuple[int | str, ...] | None) -> list[int] | None:
         if columns is None:
@@ -89,13 +95,19 @@ class GPUOperator:
     def as_precise(self, precision: str) -> GPUOperator:
         """The same matrix in another precision."""
         Z = None if self.Z is self.X else self.Z
-        return GPUOperator(self.kernel, self.X, Z, precision=precision, device=self.device)
+        made = GPUOperator(self.kernel, self.X, Z, precision=precision, device=self.device)
+        made._names = self._names
+        return made
+
+    @cached_property
+    def exact(self) -> GPUOperator:
+        """The same matrix in float64."""
+        return self if self.precision == "float64" else self.as_precise("float64")
 
     # values
     def block(self, rows: Any = slice(None), cols: Any = slice(None), dtype: Any = None) -> Tensor:
-        """K[rows, cols], formed, as a tensor; by the plain tile."""
-        kind = dtype or self.dtype
-        return block(self.source, self.X[rows], self.Z[cols], self._positions, kind)
+        """K[rows, cols], formed, as a tensor; rows and columns as slices or positions."""
+        return block(self, rows, cols, dtype or self.dtype)
 
     def diag(self) -> Tensor:
         """k(x_i, x_i) of the rows, in float64."""
@@ -159,7 +171,7 @@ class GPUOperator:
     def _of_slopes(self) -> GPUOperator:
         """The matrix in the precision that gradients by inputs need."""
         kinked = self.asked is None and has_kink(TracedResults.of(self.source))
-        return self.as_precise("float64") if kinked else self
+        return self.exact if kinked else self
 
     def _weights(self, A: Any) -> Tensor:
         W = torch.as_tensor(A).to(self.device).double()

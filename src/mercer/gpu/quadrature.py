@@ -14,19 +14,28 @@ from mercer.inputs import Array
 
 @dataclass(frozen=True, eq=False)
 class JacobiCoefficients:
-    """Of each probe, (steps, t), nan after its end; where it ended, A^-1 z, and P^-1 z, (n, t)."""
+    """Of each probe, (steps, t), nan after its end; where it ended, A^-1 z, and P^-1 z, (n, t), on
+    the device."""
 
     alphas: Array
     betas: Array
-    solved: Array
-    whitened: Array
+    solved: Tensor
+    whitened: Tensor
 
 
-def jacobi(system: GPUSystem, E: Array, steps: int, tol: float) -> JacobiCoefficients:
+def normals(system: GPUSystem, probes: int, seed: int) -> Tensor:
+    """Independent normals (rank + n, probes), drawn where the system is."""
+    g = torch.Generator(system.d.device)
+    g.manual_seed(seed)
+    shape = (system.P.rank + len(system.d), probes)
+    return torch.randn(shape, generator=g, dtype=torch.float64, device=system.d.device)
+
+
+def jacobi(system: GPUSystem, E: Tensor, steps: int, tol: float) -> JacobiCoefficients:
     """Of probes z ~ N(0, P) that independent normals E (rank + n, t) make, each with z'P^-1 z = n;
     until a residual is below `tol` of its first."""
     P, n = system.P, len(system.d)
-    Z = P.correlated(torch.from_numpy(np.ascontiguousarray(E)).to(system.d.device))
+    Z = P.correlated(E)
     W = P.solve(Z)
     size = torch.sqrt(n / (Z * W).sum(dim=0))
     return _iterated(system, Z * size, W * size, min(steps, n), tol)
@@ -38,7 +47,7 @@ def _iterated(
     R, D, X = Z.clone(), W, torch.zeros_like(Z)
     gamma = (R * D).sum(dim=0)
     first, on = gamma.clone(), torch.ones_like(gamma, dtype=torch.bool)
-    alphas, betas = [torch.empty((0, Z.shape[1]))], [torch.empty((0, Z.shape[1]))]
+    alphas, betas = [Z[:0]], [Z[:0]]
     for _ in range(steps):
         AD = system.times(D)
         curve = (D * AD).sum(dim=0)
@@ -51,7 +60,7 @@ def _iterated(
         new = (R * V).sum(dim=0)
         ratio = torch.where(on, new / gamma, 0.0)
         D, gamma = V + ratio * D, torch.where(on, new, gamma)
-        alphas.append(torch.where(on, step, torch.nan)[None].cpu())
-        betas.append(torch.where(on, ratio, torch.nan)[None].cpu())
-    made = (torch.cat(alphas), torch.cat(betas), X, W)
-    return JacobiCoefficients(*(np.asarray(T.cpu().numpy()) for T in made))
+        alphas.append(torch.where(on, step, torch.nan)[None])
+        betas.append(torch.where(on, ratio, torch.nan)[None])
+    a, b = (np.asarray(torch.cat(part).cpu().numpy()) for part in (alphas, betas))
+    return JacobiCoefficients(a, b, X, W)

@@ -1,87 +1,53 @@
-"""Kernel rows times the changes of duals, on the GPU by fused tiles: no row is kept, as making it
-anew takes less than reading it."""
+"""Kernel matrices of tensors on a GPU, whose rows never pass through the host."""
 
 from __future__ import annotations
 
-from functools import cached_property
-
-import numpy as np
+from typing import Any
 
 from mercer.gpu.backend import Tensor, torch
-from mercer.gpu.derivatives import TracedResults
-from mercer.gpu.launch import DevicePairs
+from mercer.gpu.devices import missing
 from mercer.gpu.operator import GPUOperator
-from mercer.inputs import Array, Table
+from mercer.inputs import table
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import bounded, check_rows
+from mercer.tensors import checked, place_of
 
-NUMBER_BYTES, FIXED_BYTES = 64.0, float(1 << 28)  # of a number of the rows, and of all else
 
-
-class RowProducts:
-    """k(x_i, x_j) of all rows i and some rows j, times numbers. All rows lie on the device as tiles
-    read them, on both sides; those of a block are picked there.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        One that has a tile.
-    X : Table
-        The rows, dense.
-    device : str
-        The torch device.
-    precision : {"float32", "float64"}
-        Of the products, as in `GPUOperator`.
-    """
-
-    def __init__(self, kernel: Kernel, X: Table, device: str, precision: str) -> None:
-        self.op = GPUOperator(kernel, X, precision=precision, device=device)
-
-    @staticmethod
-    def bytes(n: int, width: int) -> float:
-        """Of the memory of the device, for n rows of so many columns."""
-        return NUMBER_BYTES * n * (width + 8) + FIXED_BYTES
-
-    def times(self, rows: Array, change: Array) -> Array:
-        """K[:, rows] @ change, (n,) in float64; `change` is (m,)."""
-        if not len(rows):
-            return np.zeros(self.op.shape[0])
-        at, W = (
-            torch.from_numpy(np.ascontiguousarray(values, kind)).to(self.op.device)
-            for values, kind in ((rows, np.int64), (change, np.float64))
+def operator(kernel: Kernel, X: Any, Z: Any = None) -> GPUOperator:
+    """k(X, Z) as an operator on the device of both."""
+    place = str(place_of(X) or place_of(Z))
+    if (why := missing()) is not None:
+        raise ValueError(f"X lies on {place}, but {why.removesuffix('.')}, or give X.cpu().")
+    for name, part in (("X", X), ("Z", Z)):
+        if part is not None and place_of(part) is None:
+            raise ValueError(
+                f"{name} is no tensor on {place}, as the other rows are; move it there."
+            )
+    left = _rows(kernel, X, "X")
+    right = None if Z is None or Z is X else _rows(kernel, Z, "Z")
+    if right is not None and right.shape[1] != left.shape[1]:
+        raise ValueError(
+            f"Z has {right.shape[1]} columns, {left.shape[1]} expected; give the same columns on both sides."
         )
-        return np.asarray(self._of(at).times(W[:, None])[0, :, 0].cpu().numpy())
-
-    @cached_property
-    def _whole(self) -> DevicePairs:
-        """All rows with all, on sides of their own."""
-        op = self.op
-        source = TracedResults.of(op.source)
-        return DevicePairs(source, op.X, op.X.view_as(op.X), op._positions, op.precision)
-
-    def _of(self, at: Tensor) -> DevicePairs:
-        """All rows with those at some places, of whose side nothing is made anew."""
-        every = self._whole
-        some = DevicePairs(every.source, every.X, every.Z[at], every.positions, every.precision)
-        held, m = dict(every.operands), some.grid.columns
-        for name, axis in self._columns.items():
-            held[name] = _picked(held[name], at, m, axis)
-        alike = {name: getattr(every, name) for name in ("frames", "parts", "theta", "_programs")}
-        some.__dict__.update(alike, operands=held)  # what is kept where it was found once
-        return some
-
-    @cached_property
-    def _columns(self) -> dict[str, int]:
-        """The arrays of the second side, and which of their axes is that of its rows."""
-        parts, vectors = self._whole.parts, self._whole.layout.vectors
-        names = [(j, name) for j, part in enumerate(parts) for name in part.names]
-        found = {f"B{j}{name}": int(name == "c") for j, name in names}
-        return found | {f"P{i}": 0 for i, asked in enumerate(vectors) if asked.side != "rows"}
+    return GPUOperator(kernel, left, right, device=place)
 
 
-def _picked(values: Tensor, at: Tensor, m: int, axis: int) -> Tensor:
-    """Those at some places along an axis, filled up by zeros to m."""
-    shape = list(values.shape)
-    shape[axis] = m
-    out = torch.zeros(shape, dtype=values.dtype, device=values.device)
-    out.narrow(axis, 0, len(at)).copy_(values.index_select(axis, at))
-    return out
+def matrix(kernel: Kernel, X: Any, Z: Any = None) -> Tensor:
+    """k(X, Z), (n, m), in the precision of the rows."""
+    op = operator(kernel, X, Z)
+    return op.block(dtype=torch.promote_types(op.X.dtype, op.Z.dtype)).contiguous()
+
+
+def _rows(kernel: Kernel, X: Tensor, name: str) -> Tensor:
+    """Rows of finite numbers for which the kernel is meant: float32 and float64 as they are, others
+    as arrays of them are."""
+    T = checked(X, name)
+    if T.ndim != 2 or not T.shape[1]:
+        raise ValueError(f"{name} must have rows and columns, got shape {tuple(T.shape)}.")
+    if T.dtype not in (torch.float32, torch.float64):
+        T = T.to(torch.float32 if T.dtype == torch.float16 else torch.float64)
+    if not bool(torch.isfinite(T).all()):
+        raise ValueError(f"{name} contains NaN or infinity; fill or drop such rows first.")
+    if bounded(kernel):  # only who looks for numbers below zero needs them on the host
+        check_rows(kernel, table(T, name), name)
+    return T

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.costs.pivots import PivotSearch
 from mercer.gpu.backend import Tensor, torch
 from mercer.gpu.devices import free_bytes
 from mercer.gpu.operator import GPUOperator
@@ -16,12 +17,13 @@ from mercer.linalg.cg import Solved
 from mercer.plans import quantity
 
 PIECE = 1 << 17  # rows of columns that are formed at a time
-PROPOSALS, ROUNDS = 64, 8  # pivots drawn at a time, at least; or one part of all in so many
+LEAST, PROPOSALS, ROUNDS = 64, 128, 3  # pivots drawn at a time; or one part of those there are
 DRAWN = 1 << 28  # bytes of the columns of pivots that are drawn at a time
 MIN_RESIDUAL = 1e-6  # of k(x, x): less than this left of it is rounding
 OWN = 1e-4  # of what is left of a pivot: less than this beside others is a sum of them
 INNER_TOLERANCE = 1e-4  # of a round on float32 products
 MAX_ROUNDS = 6
+LOOSE = 5e-5  # a tolerance from which products to 1e-6 tell the residual
 SHARE = 0.4  # of free memory that a preconditioner may take
 ROW_BYTES, VECTOR_BYTES, FIXED_BYTES = 64, 128, 1 << 28  # a number of X, a row of B, and all else
 
@@ -34,8 +36,8 @@ class GPUSolver:
     ----------
     tol : of |b - A x| / |b|, for every column
     max_steps : products in all
-    rank : pivots of the preconditioner; None: as many as `memory` holds, at most 12 sqrt(n) or
-    1,000, the larger
+    rank : pivots of the preconditioner; None: as many as pay (`mercer.costs.pivots`), at most what
+    `memory` holds and 12 sqrt(n) or 1,000, the larger
     memory : bytes for the preconditioner, or `SHARE` of what the device has free where that is less
     """
 
@@ -51,11 +53,15 @@ class GPUSolver:
         if not isinstance(op, GPUOperator):
             op = GPUOperator(op.kernel, op.X, device=self.device)
         d = torch.from_numpy(np.ascontiguousarray(ridge)).to(op.device)
-        rank = self.rank_at(len(ridge), op.device)
-        return GPUSystem(self, op, d, Preconditioner.of(op, d, rank, self.seed))
+        rank, search = self.rank_at(len(ridge), op.device), None
+        if self.rank is None:
+            search = PivotSearch(
+                len(ridge), int(columns), self.tol, float(np.mean(1 / np.maximum(ridge, 1e-300)))
+            )
+        return GPUSystem(self, op, d, Preconditioner.of(op, d, rank, self.seed, search))
 
     def rank_at(self, n: int, device: str) -> int:
-        """Pivots for n rows on a device, as its memory allows."""
+        """Pivots for n rows on a device at most, as its memory allows."""
         room = int(min(self.memory, SHARE * free_bytes(device)) // (4 * n))
         return max(1, min(n, self.rank or max(1000, int(12 * n**0.5)), room))
 
@@ -81,8 +87,10 @@ class Preconditioner:
     inverse: Tensor
 
     @classmethod
-    def of(cls, op: GPUOperator, d: Tensor, rank: int, seed: int) -> Preconditioner:
-        F = pivoted_factor(op, rank, seed)
+    def of(
+        cls, op: GPUOperator, d: Tensor, rank: int, seed: int, search: PivotSearch | None = None
+    ) -> Preconditioner:
+        F = pivoted_factor(op, rank, seed, search)
         s = d.rsqrt()
         F *= s[:, None].float()
         H = torch.eye(F.shape[1], dtype=torch.float64, device=F.device)
@@ -112,29 +120,44 @@ class Preconditioner:
         return float(2 * self.root.diagonal().log().sum() - 2 * self.s.log().sum())
 
 
-def pivoted_factor(op: GPUOperator, rank: int, seed: int) -> Tensor:
-    """F (n, r) float32 with F F' near K: columns at pivots drawn by what is left of the diagonal.
+def pivoted_factor(
+    op: GPUOperator, rank: int, seed: int, search: PivotSearch | None = None
+) -> Tensor:
+    """F (n, r) float32 with F F' near K: columns at pivots drawn by what is left of the diagonal, up
+    to `rank`, or while a search finds that more of them pay.
 
     Chen, Epperly, Tropp and Webber, Randomly pivoted Cholesky (2022).
     """
     n, rng = op.shape[0], np.random.default_rng(seed)
-    F = torch.zeros((n, rank), dtype=torch.float32, device=op.device)
+    F = torch.empty((n, rank), dtype=torch.float32, device=op.device)
     left = op.diag().clone()
-    floor, done = MIN_RESIDUAL * float(left.max()), 0
-    count = max(PROPOSALS, min(rank // ROUNDS, DRAWN // (4 * n)))
-    while done < rank and float(left.max()) > floor:
+    most, trace = _told(left)
+    floor, done, ranks, traces = MIN_RESIDUAL * most, 0, [0], [trace]
+    while done < rank and most > floor:
+        count = max(LEAST, min(max(PROPOSALS, done // ROUNDS), DRAWN // (4 * n)))
         drawn = _drawn(left, min(count, rank - done), rng)
         G = _columns(op, drawn) - F[:, :done] @ F[drawn, :done].T
         keep, L = _factor(G[drawn].double(), floor)
-        if not len(keep):
-            left[drawn] = 0.0
-            continue
-        new = torch.linalg.solve_triangular(L.float().T, G[:, keep], upper=True, left=False)
-        F[:, done : done + len(keep)] = new
-        done += len(keep)
-        left = (left - (new * new).sum(dim=1)).clamp(min=0)
+        if len(keep):
+            one = torch.eye(len(keep), dtype=L.dtype, device=L.device)
+            inverse = torch.linalg.solve_triangular(L, one, upper=False)
+            new = (G if len(keep) == len(drawn) else G[:, keep]) @ inverse.T.float()
+            F[:, done : done + len(keep)] = new
+            done += len(keep)
+            left = (left - (new * new).sum(dim=1)).clamp(min=0)
         left[drawn] = 0.0
+        most, trace = _told(left)
+        if search is not None and len(keep):
+            ranks, traces = [*ranks, done], [*traces, trace]
+            if not search.worth_more(ranks, traces):
+                break
     return F[:, :done]
+
+
+def _told(left: Tensor) -> tuple[float, float]:
+    """The largest and the sum, in one wait."""
+    most, trace = torch.stack([left.max(), left.sum()]).tolist()
+    return most, trace
 
 
 def _columns(op: GPUOperator, cols: Tensor) -> Tensor:
@@ -156,7 +179,7 @@ def _factor(A: Tensor, floor: float) -> tuple[Tensor, Tensor]:
     """The pivots of a small block that are not sums of others, and their Cholesky factor."""
     least = (OWN * A.diagonal()).clamp(min=floor)
     L, failed = torch.linalg.cholesky_ex(A)
-    if not int(failed) and bool((L.diagonal().square() > least).all()):
+    if bool((failed == 0) & (L.diagonal().square() > least).all()):
         return torch.arange(len(A), device=A.device), L
     keep = torch.tensor(_apart(A.cpu().numpy(), least.cpu().numpy()), device=A.device).long()
     return keep, torch.linalg.cholesky(A[keep][:, keep])
@@ -228,17 +251,31 @@ class GPUSystem:
         """A V"""
         return self.op @ V + self.d[:, None] * V
 
+    def on_device(self, A: Array) -> Tensor:
+        """An array as a tensor beside the system's, in float64."""
+        return _moved(A, self.d)
+
+    @staticmethod
+    def beside(parts: list[Tensor]) -> Tensor:
+        """Tensors side by side."""
+        return torch.cat(parts, dim=1)
+
     @property
     def logdet(self) -> float:
         """That of the preconditioner."""
         return self.P.logdet
 
     def solve(self, B: Array) -> Solved:
-        """A^-1 B (n, q): rounds of conjugate gradients, each on a residual taken in float64."""
-        target = torch.from_numpy(np.ascontiguousarray(B, np.float64)).to(self.op.device)
+        """A^-1 B (n, q)"""
+        X, R, worst, steps = self.solve_there(_moved(B, self.d))
+        return Solved(_back(X), _back(R), worst, steps)
+
+    def solve_there(self, target: Tensor) -> tuple[Tensor, Tensor, float, int]:
+        """The same of tensors, with what is left, its size and the steps: rounds of conjugate
+        gradients, each on a residual taken in float64, or as products are where that will do."""
         size = torch.linalg.vector_norm(target, dim=0)
         X, R, steps = torch.zeros_like(target), target.clone(), 0
-        exact = self.op.as_precise("float64")
+        exact = self.op if self.of.tol >= LOOSE else self.op.exact
         worst = 1.0
         for _ in range(MAX_ROUNDS):
             norms = torch.linalg.vector_norm(R, dim=0)
@@ -255,7 +292,7 @@ class GPUSystem:
             stuck = bool((open_ & (kept > 0.5 * norms)).any())
             if not bool(open_.any()) or steps >= self.of.max_steps or stuck:
                 break
-        return Solved(X.cpu().numpy(), R.cpu().numpy(), worst, steps)
+        return X, R, worst, steps
 
     def _iterated(self, B: Tensor, goal: Tensor, max_steps: int) -> tuple[Tensor, int]:
         """Conjugate gradients for all columns until |r| <= goal."""

@@ -78,9 +78,10 @@ def program(
     dtype: str,
     *,
     fast: bool = False,
+    narrow: bool = False,
 ) -> TileProgram:
     """The tile of a trace, contracted in some way; `fast`: functions of tiles by one instruction,
-    which Triton's interpreter has not."""
+    which Triton's interpreter has not; `narrow`: the formula in float32 of what loops found."""
     formula = TileFormula.of(source, dict(layout.values))
     arrays = [f"{side}{j}{name}" for j, p in enumerate(parts) for name in p.names for side in "AB"]
     arrays += [f"P{i}" for i in range(len(layout.vectors))]
@@ -96,6 +97,7 @@ def program(
     text.loop()
     for j, p in enumerate(parts):
         text.part(j, p)
+        text.lines(_narrowed(j, p.geometry) if narrow else [])
     text.lines([*text.column_vectors, *map(_fast if fast else str, [*layout.lines, *formula.body])])
     text.contract(formula.results, whole=bool(parts))
     pointers = "".join(f"{name}, " for name in [*contraction.arrays, *arrays])
@@ -103,6 +105,13 @@ def program(
     title = f"{type(contraction).__name__}, {dtype}"
     head = HEAD.format(title=title, pointers=pointers, functions=functions)
     return TileProgram(head + text.done(), (*contraction.arrays, *arrays), len(numbers))
+
+
+def _narrowed(j: int, g: Geometry) -> list[str]:
+    """What a geometry found, in float32."""
+    names = [f"{kind}{j}_{order}" if order else f"{kind}{j}" for kind, order in g.loops]
+    names += [f"dot{j}"] * g.products + [f"sq{j}"] * g.distances
+    return [f"{name} = {name}.to(xp.float32)" for name in names]
 
 
 def _fast(line: str) -> str:

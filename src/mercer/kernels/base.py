@@ -35,6 +35,7 @@ from mercer.pairs import (
 )
 from mercer.pairs.gaussian import GaussianPairs
 from mercer.pairs.inputs import pair_gradients
+from mercer.tensors import common_place
 
 if TYPE_CHECKING:
     from mercer.kernels.proof import Proof
@@ -101,10 +102,12 @@ class Kernel(Params):
         """The Gram matrix k(x_i, z_j), shape (n, m), of rows X and Z, which defaults to X.
 
         Rows are of arrays, sparse matrices or data frames, or listed items; float32 rows give
-        float32 values. Two vectors give one number.
+        float32 values. Two vectors give one number. Tensors on a GPU give a tensor there.
         """
         if is_vector(X) and is_vector(Z):
             return float(self(np.reshape(X, (1, -1)), np.reshape(Z, (1, -1)))[0, 0])
+        if common_place(X, Z) is not None:
+            return import_module("mercer.gpu.rows").matrix(self, X, Z)
         left, right = self.tables(X, Z)
         kernel, same = self.settled(left, right), right is left
         out = empty((len(left), len(right)), left.dtype)

@@ -148,14 +148,15 @@ class RandomFourier(Lift):
     def draw(self, start: int = 0, stop: int | None = None) -> Array:
         """Frequencies start to stop, (stop - start, d); any of them alone are the same bits."""
         if self.frequencies == "structured":
-            fast, bandwidth, S = self._structured
+            fast, bandwidth, S = self.structured
             return back(fast.matrix()[slice(start, stop)] / bandwidth, S)
         return self.spectrum_.frequencies(
             self.n_features_in_, self.n_frequencies_, self.stream_, self.frequencies, start, stop
         )
 
     @property
-    def _structured(self) -> tuple[Fastfood, Array, Any]:
+    def structured(self) -> tuple[Fastfood, Array, Any]:
+        """Structured frequencies, what to divide columns by, and what they are first mapped by."""
         return self.spectrum_.structured(self.n_features_in_, self.n_frequencies_, self.stream_)
 
     def _pieces(self, X: Matrix) -> Iterator[tuple[slice, Angles]]:
@@ -164,7 +165,7 @@ class RandomFourier(Lift):
         """
         d, m = self.n_features_in_, self.n_frequencies_
         if self.frequencies == "structured":
-            yield slice(0, m), _fast(*self._structured)
+            yield slice(0, m), _fast(*self.structured)
         elif d * m * 8 > KEPT_BYTES:
             step = max(64, KEPT_BYTES // (8 * d))
             yield from (

@@ -20,6 +20,7 @@ from mercer.kernels.defaults import check_domain, check_paths, is_precomputed, t
 from mercer.logs import telling
 from mercer.models.settings import Gamma, KernelSetting, LiftSetting, number, takes_text
 from mercer.store import Saved
+from mercer.tensors import beside, take_tensors
 
 F = TypeVar("F", bound=Callable[..., Any])
 V = TypeVar("V")
@@ -42,7 +43,7 @@ def all_or_nothing(method: F) -> F:
             return learnt(self, method.__name__, found, *args, **options)
         before = {name: vars(self)[name] for name in COLUMNS if name in vars(self)}
         try:
-            with telling(getattr(self, "verbose", False)):
+            with telling(getattr(self, "verbose", False)), beside(*args, *options.values()):
                 return method(self, *args, **options)
         except BaseException:
             for name in COLUMNS:
@@ -76,6 +77,7 @@ class KernelEstimator(Saved, BaseEstimator):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         take_dask(cls)
+        take_tensors(cls, "score")
 
     @property
     def _precomputed(self) -> bool:

@@ -175,7 +175,12 @@ class FittedMap:
         """Random Fourier features on a torch device."""
         phi: Any = getattr(self.lift, "map_", self.lift)
         scale = math.sqrt(phi.spectrum_.amplitude / phi.n_frequencies_)
-        return import_module("mercer.gpu.features").FourierMoments(phi.draw(), scale, shift, gpu)
+        made = import_module("mercer.gpu.features").FourierMoments
+        if phi.frequencies == "structured":
+            there = import_module("mercer.gpu.structured").StructuredFrequencies
+            if (W := there(*phi.structured)).in_blocks:
+                return made(W, scale, shift, gpu)
+        return made(phi.draw(), scale, shift, gpu)
 
     def linear(
         self, rows: Table, coef: Array, intercept: float | Array, gpu: str | None = None
@@ -217,8 +222,8 @@ class FittedMap:
         phi = getattr(self.lift, "map_", self.lift)
         if not isinstance(phi, RandomFourier) or phi.form != "pairs":
             return "it has random Fourier features in pairs alone"
-        if phi.frequencies == "structured" or rows.items or rows.sparse:
-            return "it takes dense rows, and frequencies that are not structured"
+        if rows.items or rows.sparse:
+            return "it takes dense rows"
         return None
 
     def fold_moments(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from mercer.ops.distances import WIDE_COLUMNS
 from mercer.ops.threads import parallel_map
 from mercer.pairs import Side, Tile, centre_of
 from mercer.pairs.gaussian import GaussianPairs
+from mercer.tensors import common_place
 
 Columns = list[tuple[slice, Side | None]]
 # of some rows, the values of tiles from left to right, and the columns they are of
@@ -361,11 +363,12 @@ def _many(rows: Rows) -> slice | Array:
     return index if index.dtype == bool else index.astype(np.intp, copy=False)
 
 
-def operator(kernel: Kernel, X: Any, Z: Any = None) -> KernelOperator:
+def operator(kernel: Kernel, X: Any, Z: Any = None) -> Any:
     """The kernel matrix K = k(X, Z) as an operator: `K @ v`, `K.block()`, `K.diag()`,
     `K.pullback(U, V)`, `K.shape`, `K.dtype`.
 
-    The parameters are those of `KernelOperator`.
+    The parameters are those of `KernelOperator`; of tensors on a GPU it is a
+    `mercer.gpu.operator.GPUOperator` there, whose products with tensors are tensors.
 
     Examples
     --------
@@ -373,4 +376,6 @@ def operator(kernel: Kernel, X: Any, Z: Any = None) -> KernelOperator:
     >>> operator(Linear(), [[1.0], [2.0]]) @ np.ones(2)
     array([3., 6.])
     """
+    if common_place(X, Z) is not None:
+        return import_module("mercer.gpu.rows").operator(kernel, X, Z)
     return KernelOperator(kernel, X, Z)

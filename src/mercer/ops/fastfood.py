@@ -333,7 +333,7 @@ class Fastfood:
                 f"X has shape {X.shape} and out {out.shape}, (n, {self.d}) and (n, {self.m}) expected; give such arrays."
             )
         sandwich(
-            X.shape[0], self.d, self.m, *flat_rows(X), *_tables(self, X.dtype.char), *flat_rows(out)
+            X.shape[0], self.d, self.m, *flat_rows(X), *tables(self, X.dtype.char), *flat_rows(out)
         )
 
     def matrix(self) -> Array:
@@ -350,13 +350,13 @@ def reference_project(structured: Fastfood, X: Array, out: Array) -> None:
     H, x = hadamard(structured.L), np.pad(X, ((0, 0), (0, structured.L - structured.d)))
     blocks = [
         (((x * b) @ H)[:, p] * g) @ H * s
-        for b, p, g, s in zip(*_tables(structured, "d"), strict=True)
+        for b, p, g, s in zip(*tables(structured, "d"), strict=True)
     ]
     out[...] = np.hstack(blocks)[:, : structured.m]
 
 
 @lru_cache(maxsize=16)
-def _tables(structured: Fastfood, dtype: str) -> tuple[Array, Array, Array, Array]:
+def tables(structured: Fastfood, dtype: str) -> tuple[Array, Array, Array, Array]:
     """B, P, G and S, each (blocks, L); S holds all the scales. Any block could be drawn alone."""
     stream, L = structured.stream, structured.L
     blocks = -(-structured.m // L)

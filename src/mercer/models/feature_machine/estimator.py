@@ -29,6 +29,7 @@ from mercer.models.intervals import Interval, conformal_quantile
 from mercer.models.settings import MemoryLimit, Seed, number, two_or_more
 from mercer.plans import Plan
 from mercer.store import Saved, register
+from mercer.tensors import take_tensors
 
 NONE_COVERED = "nothing is guaranteed: fewer than 50 rows leave none to calibrate"
 COVERED = (
@@ -49,6 +50,10 @@ class FeatureMachineBase(Saved, BaseEstimator):
         feature_names_in_=Labels("n_features_in_"),
         classes_=Labels("K"),
     )
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        take_tensors(cls, "predict", "predict_proba", "decision_function", "gradient", "score")
 
     def __init__(
         self,

@@ -69,8 +69,8 @@ class Probed:
     """What probes z, (n, t), tell: log det A by each, A^-1 z and P^-1 z."""
 
     logs: Array
-    solved: Array
-    whitened: Array
+    solved: Any
+    whitened: Any
 
 
 def probed(
@@ -96,11 +96,9 @@ def probed(
 
 def _probed_there(handle: Any, probes: int, seed: int) -> Probed:
     """The same of a system on a GPU, where its vectors stay."""
-    P = handle.preconditioner
-    n = len(P.s)
-    E = normals(Stream(seed), 0, probes, P.rank + n).T
-    found = import_module("mercer.gpu.quadrature").jacobi(handle, E, STEPS, SOLVED)
-    logs = P.logdet + _logs(found.alphas, found.betas, n)
+    there = import_module("mercer.gpu.quadrature")
+    found = there.jacobi(handle, there.normals(handle, probes, seed), STEPS, SOLVED)
+    logs = handle.P.logdet + _logs(found.alphas, found.betas, len(handle.d))
     return Probed(logs, found.solved, found.whitened)
 
 
@@ -189,16 +187,21 @@ def estimated_likelihood(
     if gpu is None:
         handle: Any = CG(tol=tol, memory=memory).init(op, d)
         found = probed(handle.product, handle.preconditioner, probes, seed)
+        T: Any = Y
+        coef, beside = handle.solve(Y).x, np.hstack
     else:
-        handle = import_module("mercer.gpu.solve").GPUSolver(tol=tol, device=gpu).init(op, d)
+        made = import_module("mercer.gpu.solve").GPUSolver(tol=tol, device=gpu)
+        handle = made.init(op, d, probes + q)
         op, found = handle.op, _probed_there(handle, probes, seed)
-    coef = handle.solve(Y).x
-    fit = max(float(np.vdot(Y, coef)), 0.0)
+        T, d = handle.on_device(Y), handle.d
+        coef, beside = handle.solve_there(T)[0], handle.beside
+    fit = max(float((T * coef).sum()), 0.0)
     s = best_scale(fit, n * q, noise, least) if scale is None else scale
     log = -0.5 * (fit / s + q * float(found.logs.mean()) + n * q * math.log(2 * math.pi * s))
-    U, V = np.hstack([coef / s, -q / probes * found.solved]), np.hstack([coef, found.whitened])
+    U = beside([coef / s, -q / probes * found.solved])
+    V = beside([coef, found.whitened])
     by_kernel = 0.5 * np.array([*kernel.parameters().values()]) * op.pullback(U, V)
-    by_noise = 0.5 * float(d @ np.einsum("ij,ij->i", U, V))
+    by_noise = 0.5 * float(d @ (U * V).sum(1))
     free = 0.5 * (fit / s - n * q)
     by_noise, by_scale = (by_noise - free, 0.0) if scale is None else (by_noise, free - by_noise)
     return MarginalLikelihood(log, np.array([*by_kernel, by_noise, by_scale]), s)

@@ -167,7 +167,7 @@ def solver_for(
 
 def _told_of_gpu(s: RidgeSettings, n: int, rank: int) -> str:
     """Where equations are solved, and to how many digits."""
-    digits = f"products to about 1e-6, residuals in float64, {rank:,} pivots"
+    digits = f"products to about 1e-6, residuals in float64, at most {rank:,} pivots"
     return f"{n:,} rows: conjugate gradients {told(s.device)}, {digits}"
 
 

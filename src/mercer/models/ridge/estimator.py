@@ -98,8 +98,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
     device : str, default="cpu"
         "cuda" (or "cuda:1") solves exactly or over landmarks on that GPU, by conjugate
         gradients over fused tiles, and predicts there; it needs torch and triton. "auto" takes
-        a GPU where there is one. Features but Fourier's, landmarks with folds, fewer than 3,000
-        rows, and kernels without GPU source stay on the CPU; `plan_` says where it was.
+        a GPU where there is one, and rows that are CUDA tensors mean theirs. Features but
+        Fourier's, landmarks with folds, fewer than 3,000 rows, and kernels without GPU source
+        stay on the CPU; `plan_` says where it was.
     verbose : bool or int, default=False
         Whether progress is told, by the logger "mercer", which writes to stderr where nobody
         else listens to it.

@@ -27,7 +27,7 @@ class DeviceRows:
 
     @cached_property
     def _products(self) -> Any:
-        made = import_module("mercer.gpu.rows").RowProducts
+        made = import_module("mercer.gpu.row_products").RowProducts
         return made(self.op.kernel, self.op.X, self.op.gpu, precision_of(self.op))
 
     def add(self, G: Array, rows: Array, delta: Array, again: Array | None = None) -> None:

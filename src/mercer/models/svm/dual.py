@@ -133,7 +133,7 @@ def no_gpu(op: TiledOperator, device: str) -> str | None:
         left = float(op.diag().max())
         if not float(kernel.diag(op.X).max()) <= MOST_SHARED * left:
             return "rows share nearly all of k(x, x), which tiles would lose"
-    needed = import_module("mercer.gpu.rows").RowProducts.bytes(n, op.X.width)
+    needed = import_module("mercer.gpu.row_products").RowProducts.bytes(n, op.X.width)
     if needed > (free := free_bytes(device)):
         return f"it needs {quantity(needed, 'B')}, and the GPU has {quantity(free, 'B')} free"
     return None
