@@ -10,12 +10,13 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.logs import logger
 from mercer.models.svm.device import DeviceRows
-from mercer.models.svm.gram import GramMatrix, padded
+from mercer.models.svm.gram import PART_ROWS, GramMatrix, padded
 from mercer.models.svm.problem import DualProblem, DualSolution, evaluate, feasible_start, inside
 from mercer.operators import TiledOperator
 from mercer.operators.cache import RowCache
 from mercer.ops import kernel_rows, smo
-from mercer.ops.threads import single_blas
+from mercer.ops.threads import parallel_map, single_blas
+from mercer.ops.tiles import cuts
 
 LOG = logger("svm")
 
@@ -215,8 +216,11 @@ class BlockSolver:
         kernel_rows.pick(self.K, kept, kept, K)
         self.K = self.K[:0, :0].copy()  # one block at a time
         if k < q:
-            K[k:, :q] = self.op.block(p.index[block[k:]], p.index[block])
-            K[:k, k:q] = K[k:, :k].T
+            rows = self.op.block(p.index[block[k:]], p.index[block])
+            parallel_map(
+                lambda s: kernel_rows.mirror(rows[s], K, 0, k + s.start), cuts(q - k, PART_ROWS)
+            )
+            K[k:, :q] = rows
             new = np.arange(k, q)
             K[new, new] += p.ridge[block[k:]].astype(K.dtype)
         return K
