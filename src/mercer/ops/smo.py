@@ -137,7 +137,7 @@ def pairs(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
     """
     UP, DOWN, diagonal, tiny = settings(K, G, b, lo, hi, e)
     low, high, spare, at = np.empty(LANE), np.empty(LANE), np.empty(LANE), np.empty(LANE, np.int64)
-    i, j, step = 0, 0, 0.0
+    i, j, step = len(b) - 1, len(b) - 1, 0.0  # a literal would compile what is called twice
     for s in range(most):
         top, i, worst = _move(G, UP, DOWN, K, i, j, step, low, high, at, spare)
         if not worst - top > tol:
@@ -209,7 +209,7 @@ def singles(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
     at most tol."""
     UP, DOWN, diagonal, tiny = settings(K, G, b, lo, hi, e)
     gain, spare, at = np.empty(LANE), np.empty(LANE), np.empty(LANE, np.int64)
-    i, step = 0, 0.0
+    i, step = len(b) - 1, 0.0
     for s in range(most):
         i = _single(G, UP, DOWN, K, i, diagonal, tiny, step, gain, at, spare)
         c, r = i // LANE, i % LANE
