@@ -87,10 +87,11 @@ def one_vs_rest(
     given: list[Array | None] = [None] * len(signs) if starts is None else list(starts)
     problems = [how.problem(y, c) for y in signs]
     if op.shape[0] <= blocks.ONE_BLOCK:
-        K = square(op)
+        K, limits = square(op), (how.tol, how.max_iter)
         jobs = list(zip(problems, given, strict=True))
+        alone = len(jobs) == 1  # its steps write a ridge to the diagonal
         found = parallel_map(
-            lambda job: solve_one_block(K.copy(), job[0], how.tol, how.max_iter, job[1]), jobs
+            lambda job: solve_one_block(K if alone else K.copy(), job[0], *limits, job[1]), jobs
         )
         both = zip(problems, found, strict=True)
         return [
