@@ -60,7 +60,8 @@ class PairProblems:
     @cached_property
     def parts(self) -> list[slice]:
         """Where they are."""
-        return [slice(i, i + n) for i, n in zip(self.first, self._sizes.sum(1), strict=True)]
+        begin, size = self.first.tolist(), self._sizes.sum(1).tolist()
+        return [slice(i, i + n) for i, n in zip(begin, size, strict=True)]
 
     @cached_property
     def rows(self) -> Array:
