@@ -51,8 +51,8 @@ class TileOperator:
     diagonal : ndarray of shape (n,), default=None
         k(x, x) in float64, where it is known already.
     given : Table, default=None
-        The rows of a square operator as they came, where they were sparse and X is dense: what few
-        values are exact of.
+        The rows of a square operator as they came, where they were sparse and X is dense:
+        what few values are exact of.
 
     Examples
     --------
