@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from mercer.inputs import Table
 from mercer.kernels import Constant, Gaussian, Linear, Polynomial
@@ -146,3 +147,24 @@ def test_pullbacks_are_those_of_the_kernel():
     np.testing.assert_allclose(
         about.pullback(*zero), expected, rtol=1e-6
     )  # weights that sum to zero see no point
+
+
+@pytest.mark.parametrize("density", [0.0, 0.03, 0.3])
+def test_exact_values_are_those_of_the_sparse_rows_that_were_given(density):
+    rng = np.random.default_rng(5)
+    S = sp.random_array((90, 40), density=density, random_state=rng, format="csr")
+    given, X = Table(S), Table(S.toarray())
+    op = TileOperator(Gaussian(1.3), X, np.float32, given=given)
+    rows, cols, some = np.array([3, 44, 0]), np.arange(2, 45), np.arange(0, 90, 2)
+    K, at = Gaussian(1.3)(X), np.array([2, 0])
+    within, between = op.restrict(some), op.restrict(some, rows)
+    for found, expected in (
+        (op.exact(rows, cols), K[np.ix_(rows, cols)]),
+        (op.astype(np.float64).exact(rows, cols), K[np.ix_(rows, cols)]),
+        (within.exact(rows, cols), K[np.ix_(some[rows], some[cols])]),
+        (between.exact(rows, at), K[np.ix_(some[rows], rows[at])]),
+    ):
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert op.astype(np.float64).given is given
+    assert between.given is None

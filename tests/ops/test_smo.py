@@ -104,3 +104,14 @@ def test_duals_beside_a_bound_go_onto_it():
     np.testing.assert_array_equal(change, b - before)
     small = np.array([0.5, 1e-3])  # far from bounds of 1e20
     assert smo.snap(small, np.full(2, -1e20), np.full(2, 1e20), np.empty(2)) == 0
+
+
+@pytest.mark.parametrize("loop", [smo.pairs, smo.singles])
+def test_of_equal_steps_the_first_is_taken(loop):
+    """Copies of rows in several lanes: the choice does not hang on how lanes are compared."""
+    n = 200
+    t = np.where(np.arange(n) % 2 == 0, -1.0, 1.0)
+    problem = DualProblem(t, np.minimum(t, 0.0), np.maximum(t, 0.0), bias=loop is smo.pairs)
+    b, _ = in_lanes(np.eye(n), problem, loop, 1e-3, most=1)
+    moved = np.flatnonzero(b)
+    assert moved.tolist() == ([0, 1] if problem.bias else [0])

@@ -28,6 +28,7 @@ from mercer.pairs import Side, Tile, centre_of
 
 MAX_FLOAT32_VALUE = 1e15  # of kernel values that float32 can hold with room for sums
 EXACT_BYTES = 1 << 19  # of the columns of a piece of exact values
+SPARSE_STEP = 1024  # of which at least so many are sparse
 MAX_VALUE = {4: 1e30, 8: 1e100}  # of kernel values of rows of this precision
 
 
@@ -51,6 +52,9 @@ class TileOperator:
         k(x, x) in float64, where it is known already.
     gpu : str, default=None
         The torch device on which solvers of duals take products with its rows; None: the CPU.
+    given : Table, default=None
+        The rows of a square operator as they came, where they were sparse and X is dense:
+        what few values are exact of.
 
     Examples
     --------
@@ -70,10 +74,12 @@ class TileOperator:
         Z: Table | None = None,
         *,
         diagonal: Array | None = None,
+        given: Table | None = None,
         gpu: str | None = None,
     ) -> None:
         self.kernel, self.X, self.Z, self.symmetric = kernel, X, X if Z is None else Z, Z is None
-        self.shape, self.gpu = (len(self.X), len(self.Z)), gpu
+        self.given, self.gpu = given, gpu
+        self.shape = len(self.X), len(self.Z)
         self._diag = checked_diag(kernel, X) if diagonal is None else diagonal
         self.scale, self.edge = self._diag, np.zeros(self.shape[1])
         largest = (
@@ -101,10 +107,11 @@ class TileOperator:
     def exact(self, rows: Array, cols: Array) -> Array:
         """K[rows, cols] of few rows in float64, whatever the precision of the operator: columns go
         by pieces that stay in a core's cache, and nothing is copied as a whole."""
-        X, Z = self.X, self.Z
+        X, Z = (self.X, self.Z) if self.given is None else (self.given, self.given)
         left = Side(X[rows].astype(np.float64), self.centre)
         out = np.empty((len(rows), len(cols)))
-        step = 256 if X.items or X.sparse else int(np.clip(EXACT_BYTES // (8 * X.width), 16, 4096))
+        step = 256 if X.items else int(np.clip(EXACT_BYTES // (8 * X.width), 16, 4096))
+        step = max(step, SPARSE_STEP) if X.sparse else step
 
         def work(c: slice) -> None:
             out[:, c] = self.kernel.on(Tile(left, Side(Z[cols[c]].astype(np.float64), self.centre)))
@@ -145,12 +152,15 @@ class TileOperator:
         return gradients_of(self.kernel, self.X, self.Z, A, rows, near).outer(diagonal=diagonal)
 
     def restrict(self, rows: Rows, cols: Rows | None = None) -> TileOperator:
-        Z = _columns_of(self, rows, cols)
-        return TileOperator(self.kernel, self.X[rows], self.dtype, Z, gpu=self.gpu)
+        given = None if self.given is None or cols is not None else self.given[rows]
+        some = _columns_of(self, rows, cols)
+        return TileOperator(self.kernel, self.X[rows], self.dtype, some, given=given, gpu=self.gpu)
 
     def astype(self, dtype: DTypeLike) -> TileOperator:
-        Z = None if self.symmetric else self.Z
-        found = TileOperator(self.kernel, self.X, dtype, Z, diagonal=self._diag, gpu=self.gpu)
+        Z, own = None if self.symmetric else self.Z, self._diag
+        found = TileOperator(
+            self.kernel, self.X, dtype, Z, diagonal=own, given=self.given, gpu=self.gpu
+        )
         found.__dict__["centre"] = self.centre
         return found
 

@@ -12,6 +12,8 @@ from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel, Laplace, Mapped
 from mercer.ops.distances import TOLERANCE, half_exp, lookup, packed, precise_enough
 from mercer.ops.frozen import FrozenArray
+from mercer.ops.threads import parallel_map
+from mercer.ops.tiles import cuts
 from mercer.pairs import Side, Tile, centre_of
 from mercer.pairs.about import Spread, about
 from mercer.pairs.linear import mapped_rows
@@ -19,6 +21,7 @@ from mercer.pairs.side import per_column, square_norms
 
 NARROW = np.dtype(np.float32)
 SMALL_TILE = 1 << 16  # values for which no loop is compiled
+PIECE_BYTES = 1 << 19  # of rows that are scaled at a time
 KEPT_SIDE = 1 << 25  # bytes of a side of all rows that is kept
 SOME_ROWS = 64  # by which most rows are told not to be bits, nor to share what is common to all
 TILE_ROWS, TILE_COLUMNS = 1024, 256  # BLAS is twice as fast on short rows as on long ones
@@ -68,14 +71,24 @@ class GaussianTiles:
         self.bandwidth, self.centre = kernel.bandwidth, centre
         self.whole: tuple[Array, Array] | None = None  # the side of all rows, where it is kept
 
-    def scaled(self, rows: Table) -> Array:
-        A = np.subtract(rows.data, self.centre)
-        b = per_column(self.bandwidth, rows.width).astype(A.dtype)
-        return np.divide(A, b, out=A).astype(np.float32, copy=False)
+    def scaled(self, rows: Table) -> tuple[Array, Array]:
+        """Centred rows over the bandwidth, and their squared norms in float64: by pieces that stay
+        in a core's cache."""
+        A, x = np.empty(rows.data.shape, NARROW), np.empty(len(rows))
+        b = per_column(self.bandwidth, rows.width).astype(rows.dtype)
+
+        def work(s: slice) -> None:
+            part = np.subtract(rows.data[s], self.centre)
+            A[s] = np.divide(part, b, out=part)
+            x[s] = square_norms(A[s])
+
+        step = max(PIECE_BYTES // (8 * max(rows.width, 1)), 1)
+        parallel_map(work, cuts(len(rows), step))
+        return A, x
 
     def side(self, rows: Table, *, left: bool) -> tuple[Array, Array]:
-        A = self.scaled(rows)
-        return A, square_norms(A).astype(np.float32)
+        A, x = self.scaled(rows)
+        return A, x.astype(np.float32)
 
     def fill(self, left: tuple[Array, Array], right: tuple[Array, Array], out: Array) -> None:
         (A, x), (B, z) = left, right
@@ -209,9 +222,8 @@ def _narrow(kernel: Gaussian, centre: Array, X: Table, Z: Table) -> Tiles:
     both = X.dtype == NARROW and Z.dtype == NARROW
     fast = GaussianTiles(kernel, centre.astype(NARROW) if both else centre)
     with np.errstate(all="ignore"):
-        A = fast.scaled(X)
-        x = square_norms(A)
-        z = x if Z is X else square_norms(fast.scaled(Z))
+        A, x = fast.scaled(X)
+        z = x if Z is X else fast.scaled(Z)[1]
     if not precise_enough(x, z, NARROW, TOLERANCE[NARROW]):
         return PairTiles(kernel, centre)
     if Z is X and A.nbytes <= KEPT_SIDE:

@@ -16,9 +16,10 @@ from mercer.inputs import Array
 from mercer.ops.jit import njit
 
 # candidates kept side by side: a pass has no reduction, which LLVM would not vectorise, until its
-# end
+# end; `_least` counts on 64
 LANE = 64
 MAX_GRADIENT = 1e300
+FAR = 1 << 60  # beyond all places
 # the least curvature of a step, relative to the largest diagonal entry: twins and rounding leave
 # less
 MIN_CURVATURE = 1e-7
@@ -62,47 +63,69 @@ def snap(b: Array, lo: Array, hi: Array, change: Array) -> int:
     return int(np.count_nonzero(moved))
 
 
+# the choice among lanes has no branch: what it finds is new in every step, and a branch that is
+# guessed wrongly takes as long as a dozen lanes
 @njit(fastmath=FAST)
-def _move(G, UP, DOWN, Ki, Kj, step, low, at, high):  # type: ignore[no-untyped-def]
-    """G += step (Ki - Kj); then the least slope of a rise, where, and the largest slope of a
+def _least(values, spare):  # type: ignore[no-untyped-def]
+    """The least of all lanes, by halves."""
+    for k in range(32):
+        spare[k] = values[k] if values[k] < values[k + 32] else values[k + 32]
+    for k in range(16):
+        spare[k] = spare[k] if spare[k] < spare[k + 16] else spare[k + 16]
+    for k in range(8):
+        spare[k] = spare[k] if spare[k] < spare[k + 8] else spare[k + 8]
+    for k in range(4):
+        spare[k] = spare[k] if spare[k] < spare[k + 4] else spare[k + 4]
+    a = spare[0] if spare[0] < spare[1] else spare[1]
+    b = spare[2] if spare[2] < spare[3] else spare[3]
+    return a if a < b else b
+
+
+@njit(fastmath=FAST)
+def _place(values, least, at):  # type: ignore[no-untyped-def]
+    """The first of all entries with this value, where each lane has its least at a row of lanes."""
+    first = FAR
+    for k in range(LANE):
+        here = at[k] * LANE + k if values[k] == least else FAR
+        first = here if here < first else first
+    return first
+
+
+@njit(fastmath=FAST)
+def _move(G, UP, DOWN, K, i, j, step, low, high, at, spare):  # type: ignore[no-untyped-def]
+    """G += step (K_i - K_j); then the least slope of a rise, where, and the largest slope of a
     fall."""
     for k in range(LANE):
-        low[k], high[k], at[k] = MAX_GRADIENT, -MAX_GRADIENT, 0
+        low[k], high[k], at[k] = MAX_GRADIENT, MAX_GRADIENT, 0
     for c in range(G.shape[0]):
         for k in range(LANE):
             g = G[c, k] + (
-                step * Ki[c, k] - step * Kj[c, k]
+                step * K[i, c, k] - step * K[j, c, k]
             )  # in float64: the difference of two float32 would be rounded
             G[c, k] = g
-            u, d, least, most = g + UP[c, k], g + DOWN[c, k], low[k], high[k]
+            u, d, least, most = g + UP[c, k], -(g + DOWN[c, k]), low[k], high[k]
             at[k] = c if u < least else at[k]
             low[k] = u if u < least else least
-            high[k] = d if d > most else most
-    best, worst = 0, 0
-    for k in range(1, LANE):
-        best = k if low[k] < low[best] else best
-        worst = k if high[k] > high[worst] else worst
-    return low[best], at[best] * LANE + best, high[worst]
+            high[k] = d if d < most else most
+    top = _least(low, spare)
+    return top, _place(low, top, at), -_least(high, spare)
 
 
 @njit(fastmath=FAST)
-def _partner(G, DOWN, Ki, diagonal, top, own, tiny, gain, at):  # type: ignore[no-untyped-def]
+def _partner(G, DOWN, K, i, diagonal, top, own, tiny, gain, at, spare):  # type: ignore[no-untyped-def]
     """The fall that, with a rise of slope `top`, lowers the objective most."""
     for k in range(LANE):
-        gain[k], at[k] = -1.0, 0
+        gain[k], at[k] = 1.0, 0
     for c in range(G.shape[0]):
         for k in range(LANE):
             d = G[c, k] + DOWN[c, k] - top
             d = d if d > 0.0 else 0.0
-            q = own + diagonal[c, k] - 2.0 * Ki[c, k]
+            q = own + diagonal[c, k] - 2.0 * K[i, c, k]
             q = q if q > tiny else tiny
-            v, most = d * d / q, gain[k]
-            at[k] = c if v > most else at[k]
-            gain[k] = v if v > most else most
-    best = 0
-    for k in range(1, LANE):
-        best = k if gain[k] > gain[best] else best
-    return at[best] * LANE + best
+            v, most = -(d * d / q), gain[k]
+            at[k] = c if v < most else at[k]
+            gain[k] = v if v < most else most
+    return _place(gain, _least(gain, spare), at)
 
 
 @njit(fastmath=FAST)
@@ -113,22 +136,23 @@ def pairs(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
     K (q, L, LANE) is the block with its columns in lanes; entries beyond q are never chosen.
     """
     UP, DOWN, diagonal, tiny = settings(K, G, b, lo, hi, e)
-    low, high, at = np.empty(LANE), np.empty(LANE), np.empty(LANE, np.int64)
-    i, j, step = 0, 0, 0.0
+    low, high, spare, at = np.empty(LANE), np.empty(LANE), np.empty(LANE), np.empty(LANE, np.int64)
+    i, j, step = len(b) - 1, len(b) - 1, 0.0  # a literal would compile what is called twice
     for s in range(most):
-        top, i, worst = _move(G, UP, DOWN, K[i], K[j], step, low, at, high)
+        top, i, worst = _move(G, UP, DOWN, K, i, j, step, low, high, at, spare)
         if not worst - top > tol:
             return s
-        j = _partner(G, DOWN, K[i], diagonal, top, diagonal[i // LANE, i % LANE], tiny, low, at)
+        own = diagonal[i // LANE, i % LANE]
+        j = _partner(G, DOWN, K, i, diagonal, top, own, tiny, low, at, spare)
         c, r = j // LANE, j % LANE
-        curvature = max(diagonal[i // LANE, i % LANE] + diagonal[c, r] - 2.0 * K[i, c, r], tiny)
+        curvature = max(own + diagonal[c, r] - 2.0 * K[i, c, r], tiny)
         end_i, end_j = hi[i] if b[i] >= 0 else 0.0, lo[j] if b[j] <= 0 else 0.0
         step = min((G[c, r] + DOWN[c, r] - top) / curvature, end_i - b[i], b[j] - end_j)
         b[i] = end_i if step >= end_i - b[i] else b[i] + step
         b[j] = end_j if step >= b[j] - end_j else b[j] - step
         UP[i // LANE, i % LANE], DOWN[i // LANE, i % LANE] = gate(b[i], lo[i], hi[i], e)
         UP[c, r], DOWN[c, r] = gate(b[j], lo[j], hi[j], e)
-    _move(G, UP, DOWN, K[i], K[j], step, low, at, high)  # of the last step
+    _move(G, UP, DOWN, K, i, j, step, low, high, at, spare)  # of the last step
     return most
 
 
@@ -149,25 +173,22 @@ def settings(K, G, b, lo, hi, e):  # type: ignore[no-untyped-def]
 
 
 @njit(fastmath=FAST)
-def _single(G, UP, DOWN, Ki, diagonal, tiny, step, gain, at):  # type: ignore[no-untyped-def]
-    """G += step Ki; then the dual whose own step lowers the objective most."""
+def _single(G, UP, DOWN, K, i, diagonal, tiny, step, gain, at, spare):  # type: ignore[no-untyped-def]
+    """G += step K_i; then the dual whose own step lowers the objective most."""
     for k in range(LANE):
-        gain[k], at[k] = -1.0, 0
+        gain[k], at[k] = 1.0, 0
     for c in range(G.shape[0]):
         for k in range(LANE):
-            g = G[c, k] + step * Ki[c, k]
+            g = G[c, k] + step * K[i, c, k]
             G[c, k] = g
             u, d = -(g + UP[c, k]), g + DOWN[c, k]
             d = d if d > u else u
             d = d if d > 0.0 else 0.0
             q, most = diagonal[c, k], gain[k]
-            v = d * d / (q if q > tiny else tiny)
-            at[k] = c if v > most else at[k]
-            gain[k] = v if v > most else most
-    best = 0
-    for k in range(1, LANE):
-        best = k if gain[k] > gain[best] else best
-    return at[best] * LANE + best
+            v = -(d * d / (q if q > tiny else tiny))
+            at[k] = c if v < most else at[k]
+            gain[k] = v if v < most else most
+    return _place(gain, _least(gain, spare), at)
 
 
 @njit(fastmath=FAST)
@@ -187,10 +208,10 @@ def singles(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
     """`pairs` without a bias: the sum of b is free, and a step moves one dual, until every slope is
     at most tol."""
     UP, DOWN, diagonal, tiny = settings(K, G, b, lo, hi, e)
-    gain, at = np.empty(LANE), np.empty(LANE, np.int64)
-    i, step = 0, 0.0
+    gain, spare, at = np.empty(LANE), np.empty(LANE), np.empty(LANE, np.int64)
+    i, step = len(b) - 1, 0.0
     for s in range(most):
-        i = _single(G, UP, DOWN, K[i], diagonal, tiny, step, gain, at)
+        i = _single(G, UP, DOWN, K, i, diagonal, tiny, step, gain, at, spare)
         c, r = i // LANE, i % LANE
         if (
             not max(-(G[c, r] + UP[c, r]), G[c, r] + DOWN[c, r]) > tol
@@ -209,7 +230,7 @@ def singles(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
             new = max(b[i] - fall / q, end)
         step, b[i] = new - b[i], new
         UP[c, r], DOWN[c, r] = gate(b[i], lo[i], hi[i], e)
-    _single(G, UP, DOWN, K[i], diagonal, tiny, step, gain, at)  # of the last step
+    _single(G, UP, DOWN, K, i, diagonal, tiny, step, gain, at, spare)  # of the last step
     return most
 
 

@@ -15,6 +15,7 @@ from mercer.listed import bare
 from mercer.ops.distances import augmented
 from mercer.pairs.items import OfItems
 
+MOST_COLUMNS, DENSE_BYTES = 8, 1 << 24  # a row, and in all, of sparse rows made dense for a product
 Bandwidth = float | tuple[float, ...]
 
 
@@ -158,9 +159,16 @@ class Sides(dict[tuple[int, int], Side]):
 
 
 def product(A: Matrix, B: Matrix) -> Array:
-    """A B' of dense or sparse rows, as a dense array."""
-    P = A @ B.T
-    return P if isinstance(P, np.ndarray) else np.asarray(P.toarray())
+    """A B' of dense or sparse rows, as a dense array; of two sparse sides the one of fewer rows is
+    made dense where that costs little beside the result: the same sums, without a sort."""
+    if not (sp.issparse(A) and sp.issparse(B)):
+        return np.asarray(A @ B.T)
+    few, many = (A, B) if A.shape[0] < B.shape[0] else (B, A)
+    size = few.shape[0] * few.shape[1] * few.dtype.itemsize
+    if few.shape[1] > MOST_COLUMNS * many.shape[0] or size > DENSE_BYTES:
+        return np.asarray((A @ B.T).toarray())
+    P = np.asarray(many @ np.ascontiguousarray(few.toarray().T))
+    return P if many is A else P.T
 
 
 def refine_sparse(D: Array, X: Matrix, Z: Matrix, b: Array, below: float) -> Array:
@@ -184,7 +192,9 @@ def square_norms(A: Matrix) -> Array:
     """sum_j a_j^2 of every row, added up in float64."""
     if sp.issparse(A):
         A = A.astype(np.float64)
-        return np.asarray(A.multiply(A).sum(axis=1)).ravel()
+        with np.errstate(over="ignore"):
+            A.data *= A.data
+        return np.asarray(A @ np.ones(A.shape[1]))
     with np.errstate(over="ignore", invalid="ignore"):
         return np.einsum("ij,ij->i", A, A, dtype=np.float64)
 

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.model_selection import KFold
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.engines.lazy import take_dask
@@ -224,6 +223,8 @@ class LearnedMetric(TransformerMixin, Saved, BaseEstimator):
             return self.transform(X)
         X, y = self._numbers(X, y)
         seed, out = seed_of(self.random_state), np.empty_like(X)
+        from sklearn.model_selection import KFold  # it takes a tenth of a first use
+
         for train, test in KFold(self.cross_fit, shuffle=True, random_state=seed % 2**32).split(X):
             out[test] = self._learnt(X[train], y[train], seed)(X[test])
         return out

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.special import expit
-from sklearn.model_selection import StratifiedKFold
 
 from mercer.inputs import Array
 
@@ -78,6 +77,8 @@ def cross_fitted(
 ) -> tuple[Array, Array]:
     """(a, b), one of each a score; `scores(train, test)` are those of the test rows by a model of
     the others. All weights are positive."""
+    from sklearn.model_selection import StratifiedKFold  # it takes a tenth of a first use
+
     least, K = enough_rows(codes), int(codes.max()) + 1
     weight = w * (len(w) / w.sum())  # as many as there are rows, whatever the unit of weights
     f = np.empty((len(codes),) if K == 2 else (len(codes), K))

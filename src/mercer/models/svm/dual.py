@@ -28,6 +28,7 @@ from mercer.ops.tiles import cuts
 from mercer.plans import Plan, quantity
 
 EPS = float(np.finfo(np.float32).eps)
+SPARSE = 8  # entries for each that is not zero, from which on sums of few sparse rows are cheaper
 GRAM_SHARE = 0.5  # of the memory, that the matrix of items may take
 # of what is left of k(x, x) about a point: with more, sums of kernel values in float64 lose digits
 MOST_SHARED = 1e5
@@ -64,16 +65,18 @@ def operator_of(
     Where the duals sum to zero (`balanced`), about a point. Products with rows on a device as users
     give it, where there is a tile for them.
     """
+    given = rows if rows.sparse and SPARSE * rows.data.nnz <= np.prod(rows.data.shape) else None
     rows = rows if isinstance(kernel, str) else dense_enough(rows, memory)
+    given = None if rows.sparse else given
     narrow = rows.dtype == np.float32
-    op = _values(kernel, rows, bias, balanced, memory)
+    op = _values(kernel, rows, bias, balanced, memory, given)
     shows = (
         EPS * largest * len(rows) ** 0.5 * float(np.abs(op.diag()).max())
         > (tol if narrow else WIDE_SHARE * tol)
         or ridge > MAX_FLOAT32_VALUE
     )
     if shows and narrow and not isinstance(op, AboutOperator):
-        op = _values(kernel, rows.astype(np.float64), bias, balanced, memory)
+        op = _values(kernel, rows.astype(np.float64), bias, balanced, memory, given)
     gpu = device_of(device)
     if gpu is not None and isinstance(op, TileOperator | AboutOperator):
         op.gpu = gpu if no_gpu(op, gpu) is None else None
@@ -81,7 +84,12 @@ def operator_of(
 
 
 def _values(
-    kernel: FittedKernel, rows: Table, bias: bool, balanced: bool, memory: float
+    kernel: FittedKernel,
+    rows: Table,
+    bias: bool,
+    balanced: bool,
+    memory: float,
+    given: Table | None = None,
 ) -> TiledOperator:
     """Of items the whole matrix where it fits: one triangle of it is computed, and they are read
     once; of numbers tiles, which are cheap."""
@@ -89,7 +97,7 @@ def _values(
     if not isinstance(kernel, str) and rows.items and 8.0 * len(rows) ** 2 <= GRAM_SHARE * memory:
         op = CentredOperator(kernel(rows))
     elif not isinstance(kernel, str):
-        op = TileOperator(kernel, rows)
+        op = TileOperator(kernel, rows, given=given)
     else:
         if not certain(rows.data, bias):
             warnings.warn(INDEFINITE_GIVEN, UserWarning, stacklevel=6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from mercer.models.partitions.classifiers import ClassPartitions, MapSetting
 from mercer.models.penalties import HeldOut, PenaltyPath, accuracy
 from mercer.models.settings import FittedKernel, class_weights
 from mercer.models.svm import hinge
+from mercer.models.svm.blocks import ONE_BLOCK
 from mercer.models.svm.calibration import cross_fitted, enough_rows
 from mercer.models.svm.descent import HingeRows, MinimumWithGap
 from mercer.models.svm.dual import intercept_of, operator_of, summary_of, support_of, warn_if_open
@@ -37,6 +39,7 @@ from mercer.models.svm.plan import (
 )
 from mercer.operators import TiledOperator
 from mercer.operators.products import dense_bytes, stays_sparse
+from mercer.ops.threads import single_blas
 from mercer.plans import Plan
 
 CHOOSING = 1e-3  # the relative gap at which models of folds are good enough to compare penalties
@@ -186,9 +189,10 @@ def dual_rules(
     )
     multiclass = "ovr" if K == 2 or s.multiclass == "ovr" else "ovo"
     starts = last.starts(s, multiclass, codes, c) if s.warm_start and last is not None else None
-    rules = rules_of(
-        op, codes, c, HingeSettings(s.loss, bias, s.tol, s.max_iter, s.memory), multiclass, starts
-    )
+    how = HingeSettings(s.loss, bias, s.tol, s.max_iter, s.memory)
+    # of few rows one hold for all: those of every short sum would take longer than the sums
+    with single_blas() if len(rows) <= ONE_BLOCK else nullcontext():
+        rules = rules_of(op, codes, c, how, multiclass, starts)
     return DualRules(kernel, op, c, multiclass, rules)
 
 

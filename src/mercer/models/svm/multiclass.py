@@ -14,7 +14,7 @@ from mercer.inputs import Array
 from mercer.invariants import Ints, Is
 from mercer.models.svm import blocks
 from mercer.models.svm.gram import GramMatrix, fill_mirrored, padded, panels, square
-from mercer.models.svm.pairs import PairProblems, pair_block, sample
+from mercer.models.svm.pairs import PairProblems, pair_block
 from mercer.models.svm.problem import FEW_ROWS, DualProblem, DualSolution
 from mercer.models.svm.solver import (
     ROUGH,
@@ -87,10 +87,11 @@ def one_vs_rest(
     given: list[Array | None] = [None] * len(signs) if starts is None else list(starts)
     problems = [how.problem(y, c) for y in signs]
     if op.shape[0] <= blocks.ONE_BLOCK:
-        K = square(op)
+        K, limits = square(op), (how.tol, how.max_iter)
         jobs = list(zip(problems, given, strict=True))
+        alone = len(jobs) == 1  # its steps write a ridge to the diagonal
         found = parallel_map(
-            lambda job: solve_one_block(K.copy(), job[0], how.tol, how.max_iter, job[1]), jobs
+            lambda job: solve_one_block(K if alone else K.copy(), job[0], *limits, job[1]), jobs
         )
         both = zip(problems, found, strict=True)
         return [
@@ -216,24 +217,18 @@ class OneVsOne:
 
     def _at_once(self, K: Array, small: list[int]) -> dict[int, BinaryRule]:
         """The rules of these pairs that end by first steps, with gaps that count rounding."""
-        at = [(self.at[a], self.at[b]) for a, b in (self.pairs[k] for k in small)]
-        index = {k: np.concatenate([self.of[c] for c in self.pairs[k]]) for k in small}
-        problems = [self._problem(*self.pairs[k], index[k]) for k in small]
-        some = PairProblems(K, at, problems, self.how.tol)
-        found = some.solved()
-        keep = [i for i, f in enumerate(found) if f.converged]
-        if not keep:
+        order, tol = np.concatenate(self.of), self.how.tol
+        some = PairProblems(K, self.at, [self.pairs[k] for k in small], self.c[order], tol)
+        duals = some.solved()
+        if not (duals.ended != "").any():
             return {}
-        some, found = some.only(keep), [found[i] for i in keep]
-        order = np.concatenate(self.of)
-        rows = sample(found, some.ends, some.problems, len(order))
-        wide = exact(self.op, order[rows], order)
+        rows = some.sample(duals)
         root = np.sqrt(np.abs(self.op.scale[order]))
-        found = some.certified(found, root, rows, wide)
+        found = some.certified(duals, root, rows, exact(self.op, order[rows], order))
         return {
-            small[i]: BinaryRule(index[small[i]], f)
-            for i, f in zip(keep, found, strict=True)
-            if f.relative <= self.how.tol or f.rounding < 0.5 * f.gap
+            k: BinaryRule(order[some.rows[s]], f)
+            for k, s, f in zip(small, some.parts, found, strict=True)
+            if f is not None and (f.relative <= tol or f.rounding < 0.5 * f.gap)
         }
 
     def _settled(self, a: int, b: int, rule: BinaryRule) -> BinaryRule:
