@@ -155,8 +155,9 @@ class GaussianPairs:
         with np.errstate(all="ignore"):  # BLAS may leave flags of lanes that hold no entry
             np.matmul(A, B.T, out=P)
 
-    def matrix(self, out: Array) -> Array:
-        """out = all values: of rows with themselves one triangle, and its mirror image."""
+    def matrix(self, out: Array, *, mirrored: bool = True) -> Array:
+        """out = all values: of rows with themselves one triangle, and its mirror image unless only
+        what is on and above the diagonal is asked for."""
         symmetric = self.left is self.right
         down, across = self.tile(symmetric=symmetric)
         jobs = [
@@ -173,7 +174,7 @@ class GaussianPairs:
             # a BLAS may round the product of a tile with itself in two ways, so half of it is read
             half = symmetric and rows == cols
             self.fill(rows, cols, out, rows.start, cols.start, room, half)
-            if symmetric:
+            if symmetric and mirrored:
                 gaussian.mirror(out, rows.start, rows.stop, cols.start, cols.stop)
 
         parallel_map(work, jobs)
