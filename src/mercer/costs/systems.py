@@ -6,10 +6,11 @@ from __future__ import annotations
 STEPS, NARROW, WIDE = "conjugate gradients", "float32 factor", "float64 factor"
 
 MIN_FORMED_ROWS = 256  # of fewer a factor in float64 takes as long as what spares it
-START = 1e-4
+START = {NARROW: 3e-4, WIDE: 1e-4}
 FACTOR = {NARROW: 2.0e-12, WIDE: 3.9e-12}  # of n^3
-MENDED = 1e-9  # of n^2: solutions by a triangle in float32, until they have the digits of float64
-STEP, ENTRY, PIVOT = 3e-5, 7e-11, 2e-10  # of one step; of n^2 and a column, and of n and a pivot
+MENDED = 5e-10  # of n^2: solutions by a triangle, until residuals are as small as they can be
+STEP, PIVOT = 3e-5, 2e-10  # of one step, and in it of n and a pivot
+ENTRY, FAR = 7e-11, 3.5e-14  # in it of n^2 and a column, and of n^3: what no longer stays near
 PICKED, ELIMINATED = 3e-9, 5e-11  # of n and a pivot, and of n and two pivots
 FEW_STEPS = 8  # that are hoped for
 
@@ -25,25 +26,31 @@ def rank(n: int) -> int:
 
 def step(n: int, columns: float) -> float:
     """Of one step for so many columns."""
-    return STEP + columns * n * (ENTRY * n + PIVOT * rank(n))
+    return STEP + columns * n * (n * (ENTRY + FAR * n) + PIVOT * rank(n))
 
 
-def narrow(n: int) -> float:
-    """Of a factor in float32, and of what makes up for its rounding."""
-    return START + n * n * (FACTOR[NARROW] * n + MENDED)
+def factors(n: int, *, mild: bool = True) -> dict[str, float]:
+    """Of factors and solutions by them; in float64 alone where the equations are not mild:
+    float32 then has too few digits.
+
+    >>> from mercer.costs import quickest
+    >>> [quickest(factors(n)) for n in (300, 1000)]
+    ['float64 factor', 'float32 factor']
+    """
+    ways = (NARROW, WIDE) if mild else (WIDE,)
+    return {way: START[way] + n * n * (FACTOR[way] * n + MENDED) for way in ways}
 
 
 def ways(n: int, columns: float, *, mild: bool) -> dict[str, float]:
-    """Of all ways; of one alone where the equations are not mild: float32 then has too few digits.
+    """Of all ways.
 
     >>> from mercer.costs import quickest
     >>> [quickest(ways(n, 1, mild=True)) for n in (300, 600, 3000)]
-    ['float32 factor', 'conjugate gradients', 'conjugate gradients']
+    ['float64 factor', 'conjugate gradients', 'conjugate gradients']
     >>> quickest(ways(3000, 1, mild=False)), quickest(ways(3000, 100, mild=True))
     ('float64 factor', 'float32 factor')
     """
-    wide = {WIDE: START + FACTOR[WIDE] * n**3 + MENDED * n * n}
     if not mild:
-        return wide
+        return factors(n, mild=False)
     ready = n * rank(n) * (PICKED + ELIMINATED * rank(n))
-    return {STEPS: ready + FEW_STEPS * step(n, columns), NARROW: narrow(n), **wide}
+    return {STEPS: ready + FEW_STEPS * step(n, columns), **factors(n)}

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.blas import dsymm, dsymv, dtrsm
-from scipy.linalg.lapack import dpotrf, dpotrs, spotrf, spotrs
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotrf, spotrf
 
-from mercer.costs import systems
+from mercer.costs import quickest, systems
 from mercer.costs.choice import choose
 from mercer.costs.systems import NARROW, STEPS, WIDE
 from mercer.inputs import Array
 from mercer.linalg.cg import Map, Solved, conjugate_gradients, refined
 from mercer.linalg.cholesky import Cholesky, Factored
+from mercer.linalg.triangles import multiplied, solved
 from mercer.operators import KernelOperator, Operator, dense
 from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import single_blas
@@ -26,10 +27,9 @@ from mercer.store import register
 Solve = Callable[[Array, Array], tuple[Array, int]]
 MAX_CONDITION = 1e6  # of A: beyond, float32 and steps of conjugate gradients lose too many digits
 POWERS = 3  # products that the largest eigenvalue is judged by
-FEW_VECTORS = 8  # that are multiplied one by one: BLAS prepares A anew for a block of them
 GOLDEN = (math.sqrt(5) - 1) / 2
 JITTER = 1e-13  # of a trace: less of an eigenvalue is rounding
-FIRST_STEPS = 4  # after which it is first asked how many are to come
+FIRST_STEPS = 3  # after which it is first asked how many are to come
 
 
 @register("linalg.Formed")
@@ -107,8 +107,9 @@ class FormedSystem:
             NARROW: self._by_narrow,
             WIDE: self._by_wide,
         }
-        from_here = list(ways).index(self.way)
-        solvers = [told(way, solve) for way, solve in list(ways.items())[from_here:]]
+        then = quickest(systems.factors(len(self.A)))
+        chain = (WIDE,) if self.way == WIDE else (self.way, then, WIDE)
+        solvers = [told(way, ways[way]) for way in dict.fromkeys(chain)]
         s = refined(self.product, np.asarray(B, np.float64), solvers, self.of.tol, self.of.enough)
         return Solved(s.x, s.remainder, s.residual, s.steps, tried[-1] if tried else self.way)
 
@@ -121,14 +122,15 @@ class FormedSystem:
         if self.narrow is None:
             return np.zeros_like(R), 0
         size = np.where((norm := np.linalg.norm(R, axis=0)) > 0, norm, 1)  # few exponents
-        X, _ = spotrs(self.narrow, (R / size).astype(np.float32), lower=1)
-        return X * size, 1
+        with single_blas():
+            return solved(self.narrow, (R / size).astype(np.float32)) * size, 1
 
     def _by_wide(self, R: Array, goal: Array) -> tuple[Array, int]:
         if isinstance(self.wide, Factored):
             found = self.wide.solve(R)
             return found.x, found.steps
-        return dpotrs(self.wide, R, lower=1)[0], 1
+        with single_blas():
+            return solved(self.wide, R), 1
 
 
 class Steps:
@@ -175,18 +177,9 @@ class Steps:
             return False
         gain = (self.left[k // 2] - self.left[k]) / (k - k // 2)
         steps = self.left[k] / gain if gain > 0 else math.inf
-        self.over = steps * systems.step(len(self.A), len(size)) > systems.narrow(len(self.A))
+        n = len(self.A)
+        self.over = steps * systems.step(n, len(size)) > min(systems.factors(n).values())
         return self.over
-
-
-def multiplied(A: Array, V: Array) -> Array:
-    """A V of a symmetric A that is read on and above its diagonal."""
-    if V.shape[1] > FEW_VECTORS:
-        return np.asarray(dsymm(1.0, A.T, V, lower=1))
-    out = np.empty(V.shape, order="F")
-    for j in range(V.shape[1]):
-        dsymv(1.0, A.T, V[:, j], y=out[:, j], lower=1, overwrite_y=1)
-    return out
 
 
 def is_mild(A: Array, most: float) -> bool:
