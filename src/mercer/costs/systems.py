@@ -1,11 +1,14 @@
 """How (K + diag(ridge)) x = b is solved with K formed: seconds, where factors have two threads and
-steps of conjugate gradients one, as memory limits them (measured at 300 to 3,000 rows)."""
+steps of conjugate gradients one, as memory limits them (measured at 300 to 6,500 rows)."""
 
 from __future__ import annotations
 
 STEPS, NARROW, WIDE = "conjugate gradients", "float32 factor", "float64 factor"
 
-MIN_FORMED_ROWS = 256  # of fewer a factor in float64 takes as long as what spares it
+# Of fewer rows a factor in float64 takes as long as what spares it; of more, tiles in float32 that
+# are kept, and residuals by tiles anew, are quicker: the later the wider rows are.
+MIN_FORMED, MAX_FORMED, MAX_FORMED_WIDE = 256, 3_200, 5_000
+WIDE_ROWS = 48
 START = {NARROW: 3e-4, WIDE: 1e-4}
 FACTOR = {NARROW: 2.0e-12, WIDE: 3.9e-12}  # of n^3
 MENDED = 5e-10  # of n^2: solutions by a triangle, until residuals are as small as they can be
@@ -13,6 +16,15 @@ STEP, PIVOT = 3e-5, 2e-10  # of one step, and in it of n and a pivot
 ENTRY, FAR = 7e-11, 3.5e-14  # in it of n^2 and a column, and of n^3: what no longer stays near
 PICKED, ELIMINATED = 3e-9, 5e-11  # of n and a pivot, and of n and two pivots
 FEW_STEPS = 8  # that are hoped for
+
+
+def formed_rows(width: int) -> range:
+    """The numbers of rows of so many columns for which K is formed.
+
+    >>> 3000 in formed_rows(5), 4000 in formed_rows(5), 4000 in formed_rows(100)
+    (True, False, True)
+    """
+    return range(MIN_FORMED, 1 + (MAX_FORMED_WIDE if width >= WIDE_ROWS else MAX_FORMED))
 
 
 def rank(n: int) -> int:

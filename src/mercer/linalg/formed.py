@@ -142,7 +142,7 @@ class Steps:
         self.over = False
 
     def __call__(self, R: Array, goal: Array) -> tuple[Array, int]:
-        self.left = [float(np.log(np.linalg.norm(R, axis=0) / goal).max())]
+        self.left = [math.log(max(1.0, float((np.linalg.norm(R, axis=0) / goal).max())))]
         with single_blas():
             if self.over or self.inverse is None:
                 return np.zeros_like(R), 0
@@ -171,7 +171,7 @@ class Steps:
     def hopeless(self, size: Array, goal: Array) -> bool:
         """Whether a factor would be quicker than the steps to come, at the pace of the latter half
         of those before."""
-        self.left.append(float(np.log(size / goal).max()))
+        self.left.append(math.log(float((size / goal).max())))
         k = len(self.left) - 1
         if k < FIRST_STEPS:
             return False
@@ -188,7 +188,7 @@ def is_mild(A: Array, most: float) -> bool:
     if A.trace() <= most:
         return True
     v = uniforms(Stream(0), 0, len(A), 1)
-    with single_blas():
+    with single_blas(), np.errstate(all="ignore"):
         for _ in range(POWERS):
             v = multiplied(A, v / np.linalg.norm(v))
     return float(np.linalg.norm(v)) <= most

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.costs import MAX_CHOLESKY_ROWS
-from mercer.costs.systems import MIN_FORMED_ROWS, NARROW, STEPS, WIDE
+from mercer.costs import MAX_CHOLESKY_ROWS, systems
+from mercer.costs.systems import NARROW, STEPS, WIDE
 from mercer.gpu.devices import told
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
@@ -39,9 +39,9 @@ from mercer.plans import Plan, quantity
 from mercer.store import register
 
 _SAID = {  # of a matrix that is formed
-    STEPS: "with which few products suffice",
-    NARROW: "which is factored in float32, with residuals in float64",
-    WIDE: "which is factored in float64",
+    STEPS: "few products with it suffice",
+    NARROW: "it is factored in float32, with residuals in float64",
+    WIDE: "it is factored in float64",
 }
 
 
@@ -169,8 +169,8 @@ def solver_for(
         why = over.no_tile(X) or made.no_room(n, X.width, outputs + 1, s.gpu)
         if why is None:
             return made, _told_of_gpu(s, n, made.rank_at(n, s.gpu))
-        return _cpu_solver(s, n, way, f"; on the CPU, as {why}")
-    return _cpu_solver(s, n, way)
+        return _cpu_solver(s, n, X.width, way, f"; on the CPU, as {why}")
+    return _cpu_solver(s, n, X.width, way)
 
 
 def _told_of_gpu(s: RidgeSettings, n: int, rank: int) -> str:
@@ -180,14 +180,14 @@ def _told_of_gpu(s: RidgeSettings, n: int, rank: int) -> str:
 
 
 def _cpu_solver(
-    s: RidgeSettings, n: int, way: str, note: str = ""
+    s: RidgeSettings, n: int, width: int, way: str, note: str = ""
 ) -> tuple[Cholesky | Formed | CG, str]:
     solver: Cholesky | Formed | CG
     if way == "exact":
         solver, why = AutoSolver(s.memory).choose(n)
-        few = n < MIN_FORMED_ROWS or Formed().bytes(n) > s.memory
-        if isinstance(solver, Cholesky) and not (s.precomputed or few):
-            solver, why = Formed(), f"{n:,} rows: one {quantity(8.0 * n * n, 'B')} matrix"
+        rows = systems.formed_rows(width)
+        if not s.precomputed and n in rows and Formed().bytes(n) <= s.memory:
+            solver, why = Formed(), f"{n:,} rows: one {quantity(8.0 * n * n, 'B')} matrix is formed"
     else:
         solver, why = CG(memory=s.memory), f"{n:,} rows: conjugate gradients on the operator"
     if isinstance(
@@ -204,7 +204,7 @@ def written(plan: Plan, n: int, solver: Any, found: RidgeSolution, why: str, mem
     settings = {"rows": n, "residual": found.residual, "steps": found.steps}
     way = "cholesky" if formed and found.way != STEPS else STEPS
     if found.way:
-        why = f"{why}, {_SAID[found.way]}"
+        why = f"{why}; {_SAID[found.way]}"
     return Plan(way, f"{why} ({plan.why})", settings, held, passes=found.steps)
 
 
