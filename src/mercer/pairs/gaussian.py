@@ -20,7 +20,7 @@ RAW = 0.05  # of the tolerance: rows as they are, neither moved nor scaled, may 
 PIECE = 1 << 17  # numbers of rows that a task makes ready
 SIDE = {4: 512, 8: 384}  # of square tiles, by bytes of a number
 TASKS = 8  # that few rows are shared between, so that threads end together
-PANELS, LEAST_SIDE = 6, 64  # that wide rows are cut into at least, if each has as many rows
+PANELS, LEAST_SIDE = 5, 128  # that wide rows are cut into at least, if each has as many rows
 SYRK_COLUMNS = 160  # below, NumPy takes longer to mirror a product than to compute it twice
 
 
@@ -155,10 +155,11 @@ class GaussianPairs:
             gaussian.sparse_products(*left, rows.start, *right, P)
             return
         A, B = self.left.A[rows], self.right.A[cols]
-        if A.shape[1] < SYRK_COLUMNS and self.left is self.right and rows == cols:
-            B = B.copy()
+        itself = self.left is self.right and rows == cols
+        half = len(A) // 2 if A.shape[1] < SYRK_COLUMNS and itself else 0
         with np.errstate(all="ignore"):  # BLAS may leave flags of lanes that hold no entry
-            np.matmul(A, B.T, out=P)
+            for part in (slice(half), slice(half, None)) if half else (slice(None),):
+                np.matmul(A[part], B.T, out=P[part])
 
     def matrix(self, out: Array, *, mirrored: bool = True) -> Array:
         """out = all values: of rows with themselves one triangle, and its mirror image unless only
