@@ -7,7 +7,7 @@ STEPS, NARROW, WIDE = "conjugate gradients", "float32 factor", "float64 factor"
 
 # Of fewer rows a factor in float64 takes as long as what spares it; of more, tiles in float32 that
 # are kept, and residuals by tiles anew, are quicker: the later the wider rows are.
-MIN_FORMED, MAX_FORMED, MAX_FORMED_WIDE = 256, 3_200, 5_000
+MIN_FORMED, MAX_FORMED, MAX_FORMED_WIDE = 256, 3_000, 5_000
 WIDE_ROWS = 48
 START = {NARROW: 3e-4, WIDE: 1e-4}
 FACTOR = {NARROW: 2.0e-12, WIDE: 3.9e-12}  # of n^3
