@@ -38,8 +38,8 @@ class Formed:
     """One triangle of K in float64, kept while equations are solved.
 
     >>> from mercer.kernels import Gaussian
-    >>> X = np.random.default_rng(0).normal(size=(500, 1))
-    >>> s = Formed().init(KernelOperator(Gaussian(), X), np.ones(500)).solve(X)
+    >>> X = np.random.default_rng(0).normal(size=(800, 1))
+    >>> s = Formed().init(KernelOperator(Gaussian(), X), np.ones(800)).solve(X)
     >>> s.residual <= 1e-12, s.way
     (True, 'conjugate gradients')
     """
