@@ -117,7 +117,9 @@ def hard(kind, n, d, rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", ["plain", "offset", "duplicates", "near", "line"])
 @pytest.mark.parametrize("bandwidth", [1.5, 0.01, "columns"])
-@pytest.mark.parametrize(("n", "m", "d"), [(601, 130, 1), (530, 301, 9), (270, 290, 300)])
+@pytest.mark.parametrize(
+    ("n", "m", "d"), [(601, 130, 1), (530, 301, 9), (270, 290, 300), (140, 130, 1000)]
+)
 def test_matrices_on_hard_rows(dtype, kind, bandwidth, n, m, d):
     rng = np.random.default_rng([n, d])
     X, Z = (hard(kind, rows, d, rng).astype(dtype) for rows in (n, m))

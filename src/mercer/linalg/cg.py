@@ -31,13 +31,20 @@ class Solved:
     remainder: Array
     residual: float
     steps: int
+    way: str = ""  # the last that was taken, where there are several
 
 
 def conjugate_gradients(
-    product: Map, B: Array, precondition: Map, tol: Array, max_steps: int
+    product: Map,
+    B: Array,
+    precondition: Map,
+    tol: Array,
+    max_steps: int,
+    hopeless: Callable[[Array, Array], bool] | None = None,
 ) -> tuple[Array, int]:
     """Solve A X = B (n, q), A positive definite, each column to |r| <= tol (q,); columns leave when
-    they are done.
+    they are done. `hopeless(|r|, tol)` of those that are left is asked after every step, and ends
+    the search where it says so.
 
     A direction in which A is not positive (rounding) ends the search there.
 
@@ -70,14 +77,20 @@ def conjugate_gradients(
         left = fine & (size > tol[on])
         if not left.all():
             on, R, P, gamma = on[left], R[:, left], P[:, left], gamma[left]
+        if hopeless is not None and len(on) and hopeless(size[left], tol[on]):
+            break
     return X, steps
 
 
 def refined(
-    product: Map, B: Array, solvers: list[Callable[[Array, Array], tuple[Array, int]]], tol: float
+    product: Map,
+    B: Array,
+    solvers: list[Callable[[Array, Array], tuple[Array, int]]],
+    tol: float,
+    enough: float = 0.0,
 ) -> Solved:
     """Solve A X = B to |b - A x| <= tol |b| by rounds of X += solve(B - A X), the residual taken by
-    `product`.
+    `product`. Where a round gains little more, `enough` in place of tol will do.
 
     solvers: from cheap to exact; `solve(R, goal)` works on A as it sees it until |r| <= goal (q,),
     and the next takes over where one no longer gains.
@@ -93,9 +106,12 @@ def refined(
         R_new = B - product(X + change)
         norm_new = np.linalg.norm(R_new, axis=0)
         better = norm_new < norm
-        which += bool((norm_new > np.maximum(MAX_REMAINDER * norm, goal)).any())
+        little = bool((norm_new > np.maximum(MAX_REMAINDER * norm, goal)).any())
         X = np.where(better, X + change, X)
         R, norm = np.where(better, R_new, R), np.where(better, norm_new, norm)
+        if little and (norm <= enough * size).all():
+            break
+        which += little
     return Solved(X, R, float((norm / np.where(size > 0, size, 1)).max(initial=0)), steps)
 
 

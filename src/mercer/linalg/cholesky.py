@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import cho_solve, lu_factor, lu_solve, solve_triangular
-from scipy.linalg.blas import dsymm
+from scipy.linalg import lu_factor, lu_solve, solve_triangular
 from scipy.linalg.lapack import get_lapack_funcs
 
 from mercer.inputs import Array
 from mercer.linalg.cg import Solved, System, refined
+from mercer.linalg.triangles import multiplied, solved
 from mercer.operators import KernelOperator, Operator, dense
 from mercer.ops.tiles import cuts
 from mercer.store import register
@@ -100,9 +100,7 @@ class Factored:
             size = np.where(
                 (norm := np.linalg.norm(R, axis=0)) > 0, norm, 1
             )  # float32 has few exponents
-            return cho_solve(
-                (self.L, True), (R / size).astype(self.L.dtype), check_finite=False
-            ) * size, 1
+            return solved(self.L, (R / size).astype(self.L.dtype)) * size, 1
 
         return refined(self.product, B.astype(np.float64), [once], self.of.tol)
 
@@ -111,7 +109,7 @@ class Factored:
         if self.diagonal is None:
             return self.system @ V
         along = self.diagonal - self.L.diagonal()
-        return np.asarray(dsymm(1.0, self.L, V, lower=0)) + along[:, None] * V
+        return multiplied(self.L, V) + along[:, None] * V
 
     def inverse_diag(self) -> Array:
         """The diagonal of A^-1: the squared columns of L^-1, some at a time."""

@@ -12,7 +12,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from mercer.inputs import Array
 from mercer.linalg.cholesky import Factored
-from mercer.linalg.solvers import AutoSolver, Iterated, Solver
+from mercer.linalg.formed import Formed
+from mercer.linalg.solvers import AutoSolver, Solver
 from mercer.operators import Operator
 from mercer.stats import Moments
 
@@ -101,6 +102,7 @@ class RidgeSolution:
     steps: int
     loo: Array | None = None
     definite: bool = True
+    way: str = ""  # the last that the solver took, where it has several
 
 
 def exact(
@@ -110,7 +112,7 @@ def exact(
     weight: Array | None = None,
     *,
     intercept: bool = True,
-    solver: Solver | None = None,
+    solver: Solver | Formed | None = None,
     loo: bool = False,
 ) -> RidgeSolution:
     """argmin sum_i w_i (y_i - f(x_i))^2 + alpha |f - b|^2: (K + diag(alpha / w)) coef = y - b,
@@ -137,12 +139,18 @@ def exact(
 
 
 def _groups(
-    op: Operator, Y: Array, alpha: Any, w: Array, intercept: bool, solver: Solver, loo: bool
+    op: Operator,
+    Y: Array,
+    alpha: Any,
+    w: Array,
+    intercept: bool,
+    solver: Solver | Formed,
+    loo: bool,
 ) -> RidgeSolution:
     """Outputs of the same penalty are solved together."""
     penalties = np.broadcast_to(np.asarray(alpha, np.float64), (Y.shape[1],))
     coef, b, left = np.empty_like(Y), np.empty(Y.shape[1]), np.empty_like(Y)
-    worst, steps, definite = 0.0, 0, True
+    worst, steps, definite, way = 0.0, 0, True, ""
     for a in np.unique(penalties):
         at = penalties == a
         s = _solve(op, Y[:, at], float(a) / w, w, intercept, solver, loo)
@@ -152,14 +160,20 @@ def _groups(
             max(worst, s.residual),
             steps + s.steps,
         )
-        definite &= s.definite
+        definite, way = definite and s.definite, s.way
         if s.loo is not None:
             left[:, at] = s.loo
-    return RidgeSolution(coef, b, worst, steps, left if loo else None, definite)
+    return RidgeSolution(coef, b, worst, steps, left if loo else None, definite, way)
 
 
 def _solve(
-    op: Operator, Y: Array, ridge: Array, w: Array, intercept: bool, solver: Solver, loo: bool
+    op: Operator,
+    Y: Array,
+    ridge: Array,
+    w: Array,
+    intercept: bool,
+    solver: Solver | Formed,
+    loo: bool,
 ) -> RidgeSolution:
     ridge = np.maximum(ridge, MIN_PENALTY * float(np.abs(op.diag()).max()) or MIN_PENALTY)
     handle = solver.init(op, ridge, Y.shape[1] + intercept)
@@ -178,10 +192,11 @@ def _solve(
     size = np.linalg.norm(B, axis=0)
     residual = float((np.linalg.norm(R, axis=0) / np.where(size > 0, size, 1)).max(initial=0))
     left = _left_out(handle, coef, s.x[:, -1] if intercept else None) if loo else None
-    return RidgeSolution(coef, mean + b, residual, s.steps, left, getattr(handle, "definite", True))
+    definite = getattr(handle, "definite", True)
+    return RidgeSolution(coef, mean + b, residual, s.steps, left, definite, s.way)
 
 
-def _left_out(handle: Factored | Iterated, coef: Array, one: Array | None) -> Array:
+def _left_out(handle: object, coef: Array, one: Array | None) -> Array:
     """y_i - f_-i(x_i) = coef_i / C_ii, C the block of K in the inverse of the equations: row i and
     its column taken out."""
     if not isinstance(handle, Factored):

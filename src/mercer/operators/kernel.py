@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from mercer.inputs import Array, Rows
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, empty
 from mercer.operators.gradients import gradients_of
 from mercer.ops import tiles
 from mercer.ops.distances import WIDE_COLUMNS
@@ -80,6 +80,13 @@ class KernelOperator:
             self.symmetric and isinstance(rows, slice) and isinstance(cols, slice) and rows == cols
         )
         return np.asarray(self.kernel(self.X[_many(rows)], None if whole else self.Z[_many(cols)]))
+
+    def upper(self) -> Array:
+        """A new array with K on and above the diagonal of a symmetric operator; what is below is
+        not told."""
+        if self._fast is None:
+            return self.block()
+        return self._fast.matrix(empty(self.shape, self.dtype), mirrored=False)
 
     def restrict(self, rows: Rows, cols: Rows | None = None) -> KernelOperator:
         """The operator of some rows, and of these or other columns."""

@@ -9,16 +9,18 @@ import numpy as np
 
 from mercer.inputs import Array, Matrix, Table
 from mercer.ops import gaussian
-from mercer.ops.distances import TOLERANCE
+from mercer.ops.distances import TOLERANCE, WIDE_COLUMNS
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts, settle_allocator
 from mercer.pairs.side import Bandwidth, centre_of, over, per_column, square_norms
 
 MIN_PAIRS = 1 << 16  # fewer are taken plainly, so that no loop is compiled for them
+MIN_PRODUCTS = 1 << 24  # the same, of multiplications: of very wide rows few take long
 RAW = 0.05  # of the tolerance: rows as they are, neither moved nor scaled, may use so much of it
 PIECE = 1 << 17  # numbers of rows that a task makes ready
 SIDE = {4: 512, 8: 384}  # of square tiles, by bytes of a number
 TASKS = 8  # that few rows are shared between, so that threads end together
+PANELS, LEAST_SIDE = 5, 128  # that wide rows are cut into at least, if each has as many rows
 SYRK_COLUMNS = 160  # below, NumPy takes longer to mirror a product than to compute it twice
 
 
@@ -75,7 +77,10 @@ class GaussianPairs:
     @classmethod
     def of(cls, X: Table, Z: Table, bandwidth: Bandwidth) -> GaussianPairs | None:
         """None where digits would be lost, or for few rows: others know how."""
-        if X.items or len(X) * len(Z) < MIN_PAIRS or X.sparse != Z.sparse:
+        if X.items or X.sparse != Z.sparse:
+            return None
+        pairs = len(X) * len(Z)
+        if pairs < MIN_PAIRS and (X.sparse or pairs * X.width < MIN_PRODUCTS):
             return None
         if X.sparse:
             return cls._moved(X, Z, bandwidth)
@@ -150,13 +155,15 @@ class GaussianPairs:
             gaussian.sparse_products(*left, rows.start, *right, P)
             return
         A, B = self.left.A[rows], self.right.A[cols]
-        if A.shape[1] < SYRK_COLUMNS and self.left is self.right and rows == cols:
-            B = B.copy()
+        itself = self.left is self.right and rows == cols
+        half = len(A) // 2 if A.shape[1] < SYRK_COLUMNS and itself else 0
         with np.errstate(all="ignore"):  # BLAS may leave flags of lanes that hold no entry
-            np.matmul(A, B.T, out=P)
+            for part in (slice(half), slice(half, None)) if half else (slice(None),):
+                np.matmul(A[part], B.T, out=P[part])
 
-    def matrix(self, out: Array) -> Array:
-        """out = all values: of rows with themselves one triangle, and its mirror image."""
+    def matrix(self, out: Array, *, mirrored: bool = True) -> Array:
+        """out = all values: of rows with themselves one triangle, and its mirror image unless only
+        what is on and above the diagonal is asked for."""
         symmetric = self.left is self.right
         down, across = self.tile(symmetric=symmetric)
         jobs = [
@@ -173,7 +180,7 @@ class GaussianPairs:
             # a BLAS may round the product of a tile with itself in two ways, so half of it is read
             half = symmetric and rows == cols
             self.fill(rows, cols, out, rows.start, cols.start, room, half)
-            if symmetric:
+            if symmetric and mirrored:
                 gaussian.mirror(out, rows.start, rows.stop, cols.start, cols.stop)
 
         parallel_map(work, jobs)
@@ -183,6 +190,8 @@ class GaussianPairs:
         """The most rows and columns of a tile."""
         n, m = self.left.A.shape[0], self.right.A.shape[0]
         side = SIDE[self.dtype.itemsize]
+        if symmetric and self.left.A.shape[1] >= WIDE_COLUMNS:  # so few rows take time, shared
+            side = min(side, max(LEAST_SIDE, -(-n // PANELS)))
         if symmetric:
             return (side, side)
         across = -(-m // -(-m // (2 * side)))  # as few pieces as there can be, of one size

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.costs import MAX_CHOLESKY_ROWS
+from mercer.costs import MAX_CHOLESKY_ROWS, systems
+from mercer.costs.systems import NARROW, STEPS, WIDE
 from mercer.gpu.devices import told
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels.defaults import bandwidths, scaled
 from mercer.kernels.ways import value_ways
 from mercer.linalg.cholesky import Cholesky
+from mercer.linalg.formed import Formed
 from mercer.linalg.least_squares import RidgeSolution, exact
 from mercer.linalg.solvers import CG, AutoSolver
 from mercer.models.expansion import Expansion, kernel_at
@@ -33,8 +35,14 @@ from mercer.models.ridge.leave_one_out import ByInverse
 from mercer.models.ridge.problem import SQUARES, Refit, RidgeSettings, TrainingRows, Weights
 from mercer.models.settings import FittedKernel, grid
 from mercer.operators.partitioned import PartitionedOperator
-from mercer.plans import Plan
+from mercer.plans import Plan, quantity
 from mercer.store import register
+
+_SAID = {  # of a matrix that is formed
+    STEPS: "few products with it suffice",
+    NARROW: "it is factored in float32, with residuals in float64",
+    WIDE: "it is factored in float64",
+}
 
 
 @register("ridge.Dual")
@@ -153,7 +161,7 @@ def expansion(s: RidgeSettings, rows: TrainingRows) -> Expansion:
 
 def solver_for(
     s: RidgeSettings, over: Expansion, X: Table, way: str, outputs: int = 1
-) -> tuple[Cholesky | CG | Any, str]:
+) -> tuple[Cholesky | Formed | CG | Any, str]:
     """The solver, and the reason for it."""
     n = len(X)
     if s.gpu is not None and (way == "iterative" or n > MAX_CHOLESKY_ROWS):
@@ -161,8 +169,8 @@ def solver_for(
         why = over.no_tile(X) or made.no_room(n, X.width, outputs + 1, s.gpu)
         if why is None:
             return made, _told_of_gpu(s, n, made.rank_at(n, s.gpu))
-        return _cpu_solver(s, n, way, f"; on the CPU, as {why}")
-    return _cpu_solver(s, n, way)
+        return _cpu_solver(s, n, X.width, way, f"; on the CPU, as {why}")
+    return _cpu_solver(s, n, X.width, way)
 
 
 def _told_of_gpu(s: RidgeSettings, n: int, rank: int) -> str:
@@ -171,10 +179,15 @@ def _told_of_gpu(s: RidgeSettings, n: int, rank: int) -> str:
     return f"{n:,} rows: conjugate gradients {told(s.device)}, {digits}"
 
 
-def _cpu_solver(s: RidgeSettings, n: int, way: str, note: str = "") -> tuple[Cholesky | CG, str]:
-    solver: Cholesky | CG
+def _cpu_solver(
+    s: RidgeSettings, n: int, width: int, way: str, note: str = ""
+) -> tuple[Cholesky | Formed | CG, str]:
+    solver: Cholesky | Formed | CG
     if way == "exact":
         solver, why = AutoSolver(s.memory).choose(n)
+        rows = systems.formed_rows(width)
+        if not s.precomputed and n in rows and Formed().bytes(n) <= s.memory:
+            solver, why = Formed(), f"{n:,} rows: one {quantity(8.0 * n * n, 'B')} matrix is formed"
     else:
         solver, why = CG(memory=s.memory), f"{n:,} rows: conjugate gradients on the operator"
     if isinstance(
@@ -186,16 +199,13 @@ def _cpu_solver(s: RidgeSettings, n: int, way: str, note: str = "") -> tuple[Cho
 
 def written(plan: Plan, n: int, solver: Any, found: RidgeSolution, why: str, memory: float) -> Plan:
     """The plan, as it was carried out."""
-    factored = isinstance(solver, Cholesky)
-    held = 16.0 * n * n if factored else min(2.0 * n * n, memory)
+    formed = isinstance(solver, Cholesky | Formed)
+    held = 16.0 * n * n if formed else min(2.0 * n * n, memory)
     settings = {"rows": n, "residual": found.residual, "steps": found.steps}
-    return Plan(
-        "cholesky" if factored else "conjugate gradients",
-        f"{why} ({plan.why})",
-        settings,
-        held,
-        passes=found.steps,
-    )
+    way = "cholesky" if formed and found.way != STEPS else STEPS
+    if found.way:
+        why = f"{why}; {_SAID[found.way]}"
+    return Plan(way, f"{why} ({plan.why})", settings, held, passes=found.steps)
 
 
 def warn_if_open(way: str, residual: float, tol: float) -> None:
