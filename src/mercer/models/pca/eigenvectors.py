@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.linalg import cholesky, eigh, qr
@@ -13,6 +14,7 @@ from mercer.costs import eigenvectors, quickest
 from mercer.inputs import Array
 from mercer.invariants import Floats, Whole
 from mercer.linalg.decompose import OVERSAMPLING, Eigenpairs, largest, signed
+from mercer.linalg.lanczos import NARROW, WIDE, lanczos
 from mercer.operators import Operator, dense
 from mercer.ops.philox import Stream, normals
 from mercer.ops.threads import parallel_map, single_blas
@@ -22,6 +24,9 @@ from mercer.store import register
 KEPT = 0.5  # of the memory limit: a matrix that is multiplied with is kept within it
 FACTORED = 5000  # rows up to which it is certain that a matrix is of a kernel
 PIECE_ROWS = 256  # of a matrix that is multiplied with, at a time
+SHARED_BYTES = 12 << 20  # of a matrix from which threads multiply one vector sooner than one does
+# of sqrt(n) max k(x, x): a matrix in float32 tells larger eigenvalues to a 10,000th and better
+TOLD = 2e-3
 DEPTH, BASIS = (
     8,
     320,
@@ -93,33 +98,90 @@ def components(
     >>> bool(np.allclose(found.values, np.linalg.eigvalsh(99 * np.cov(X.T))[:0:-1]))
     True
     """
-    exact = op.astype(np.float64)
-    n = exact.shape[0]
+    n = op.shape[0]
     k = min(k, n)
     way = way_of(n, k) if way == "auto" else way
-    whole = way == "exact" or n <= 4 * (k + OVERSAMPLING)
-    K = dense(exact, np.float64) if whole or kept(n, memory) else exact
-    mean = (K @ np.full(n, 1 / n)) if n else np.zeros(0)
-    grand, total = mean.mean(), float(exact.diag().sum(dtype=np.float64) - mean.sum())
-    if whole:
-        once = (
-            [K] if isinstance(K, np.ndarray) else []
-        )  # made anew where LAPACK is asked again, as it overwrites what it reads
-        values, vectors = largest(
-            lambda: _whole(once.pop() if once else dense(exact, np.float64), mean, grand),
-            k,
-            overwrite=True,
-        )
-        s, residual, products = Eigenpairs(np.maximum(values[::-1], 0), vectors[:, ::-1]), 0.0, 1
+    if way == "exact" or n <= 4 * (k + OVERSAMPLING):
+        found = _decomposed(op, k)
     else:
-        s, residual, products = leading(lambda V: _centred(_times(K, _centred(V))), n, k, seed)
+        found = (_by_vectors(op, k, seed) if kept(n, memory) else None) or _by_blocks(
+            op, k, seed, memory
+        )
+    s, mean = found.pairs, found.mean
     values = np.where(s.values > FLOOR * s.values.max(initial=0), s.values, 0)
     V = signed(s.vectors)
     dual = V * np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
     dual -= dual.mean(axis=0)  # to the last bit, so that offsets of k(x, .) cancel
+    total = max(found.total, 0.0)
     return DualComponents(
-        values, V * (values > 0), dual, mean @ dual, max(total, 0.0), residual, products
+        values, V * (values > 0), dual, mean @ dual, total, found.residual, found.products
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Spectrum:
+    """Leading eigenpairs, and what was met on the way to them: the mean of each row of K, and the
+    trace of the centred matrix."""
+
+    pairs: Eigenpairs
+    mean: Array
+    total: float
+    residual: float = 0.0
+    products: int = 1
+
+
+def _trace(op: Operator, mean: Array) -> float:
+    return float(op.diag().sum(dtype=np.float64) - mean.sum(dtype=np.float64))
+
+
+def _decomposed(op: Operator, k: int) -> _Spectrum:
+    """Of the whole matrix."""
+    n, exact = op.shape[0], op.astype(np.float64)
+    K = dense(exact, np.float64)
+    mean = K @ np.full(n, 1 / n) if n else np.zeros(0)
+    once = [K]  # made anew where LAPACK is asked again, as it overwrites what it reads
+    values, vectors = largest(
+        lambda: _whole(once.pop() if once else dense(exact, np.float64), mean, mean.mean()),
+        k,
+        overwrite=True,
+    )
+    pairs = Eigenpairs(np.maximum(values[::-1], 0), vectors[:, ::-1])
+    return _Spectrum(pairs, mean, _trace(exact, mean))
+
+
+def _by_vectors(op: Operator, k: int, seed: int) -> _Spectrum | None:
+    """By products of a matrix that is kept with one vector at a time: of float32 rows in float32,
+    where that tells what is asked for. None where one vector does not lead to all."""
+    n = op.shape[0]
+    for dtype in dict.fromkeys((op.dtype, WIDE)):
+        K = dense(op, dtype)
+        mean, ones = np.empty(n, dtype), np.full((1, n), 1 / np.sqrt(n), dtype)
+        with single_blas():  # its threads would order sums by their number
+            _times_vector(K, 1.0, np.full(n, 1 / n, dtype), mean)
+            total, largest = _trace(op, mean), float(np.abs(K.diagonal()).max()) or 1.0
+            found = lanczos(
+                partial(_times_vector, K, 1 / largest),
+                ones,
+                k,
+                basis_of(k),
+                total=np.inf if getattr(op, "kernel", None) is None else total / largest,
+                least=TOLD * np.sqrt(n) if dtype == NARROW else 0.0,
+                seed=seed,
+            )
+        if found is not None:
+            s, residual, products = found
+            pairs = Eigenpairs(s.values * largest, s.vectors.astype(np.float64))
+            return _Spectrum(pairs, mean.astype(np.float64), total, residual, products)
+    return None
+
+
+def _by_blocks(op: Operator, k: int, seed: int, memory: float) -> _Spectrum:
+    """By products with several vectors at a time."""
+    n, exact = op.shape[0], op.astype(np.float64)
+    K = dense(exact, np.float64) if kept(n, memory) else exact
+    mean = K @ np.full(n, 1 / n)
+    found = leading(lambda V: _centred(_times(K, _centred(V))), n, k, seed)
+    return _Spectrum(found[0], mean, _trace(exact, mean), *found[1:])
 
 
 def _times(K: Array | Operator, V: Array) -> Array:
@@ -129,6 +191,15 @@ def _times(K: Array | Operator, V: Array) -> Array:
     out = np.empty((len(K), V.shape[1]))
     parallel_map(lambda s: np.matmul(K[s], V, out=out[s]), cuts(len(K), PIECE_ROWS))
     return out
+
+
+def _times_vector(K: Array, scale: float, v: Array, out: Array) -> None:
+    """out = scale K @ v, the same for any number of threads."""
+    if K.nbytes < SHARED_BYTES:
+        np.dot(K, v, out=out)
+    else:  # np.matmul would not let go of Python's lock
+        parallel_map(lambda s: np.dot(K[s], v, out=out[s]), cuts(len(K), PIECE_ROWS))
+    out *= scale
 
 
 def _centred(V: Array) -> Array:
