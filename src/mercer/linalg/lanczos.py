@@ -20,8 +20,9 @@ TOL = {WIDE: 1e-8, NARROW: 1e-6}  # of |A v - value v| / value
 FLOOR = {WIDE: 1e-12, NARROW: 1e-7}  # of the largest value: as near as rounding lets them come
 AGAIN = 0.01  # of a vector's square: where less is left, it is made orthogonal once more
 SPENT = 16  # times rounding: what is left of a vector is then nothing new
-EXTRA, LOOK = 6, 8  # vectors beyond k before the first look; a share of them between looks
-PROBES, PROBED = 8, 4  # steps from another start: at least, and as a share of those there were
+EXTRA = 6  # vectors beyond k before the first look
+LEAST_BETWEEN, BETWEEN = 4, 6  # vectors between looks: at least, and as a share of those there are
+PROBES, PROBED = 8, 6  # steps from another start: at least, and as a share of those there were
 MISSED = 1e-6  # by how much another start has to exceed the least value
 
 
@@ -170,5 +171,5 @@ def lanczos(
             residual = float(chain.left(s).max() / max(s.values[0], np.finfo(float).tiny))
             vectors = rows[m : m + len(chain)].T @ s.vectors.astype(rows.dtype)
             return Eigenpairs(s.values, vectors), residual, space.basis.size - m - 1
-        more = max(2, len(chain) // LOOK)
+        more = max(LEAST_BETWEEN, len(chain) // BETWEEN)
     return None

@@ -17,6 +17,7 @@ from mercer.linalg.decompose import OVERSAMPLING, Eigenpairs, largest, signed
 from mercer.linalg.lanczos import NARROW, WIDE, lanczos
 from mercer.operators import Operator, dense
 from mercer.ops.philox import Stream, normals
+from mercer.ops.symmetric import times
 from mercer.ops.threads import parallel_map, single_blas
 from mercer.ops.tiles import cuts
 from mercer.store import register
@@ -24,7 +25,7 @@ from mercer.store import register
 KEPT = 0.5  # of the memory limit: a matrix that is multiplied with is kept within it
 FACTORED = 5000  # rows up to which it is certain that a matrix is of a kernel
 PIECE_ROWS = 256  # of a matrix that is multiplied with, at a time
-SHARED_BYTES = 12 << 20  # of a matrix from which threads multiply one vector sooner than one does
+IN_CACHE = 4 << 20  # bytes of a matrix that BLAS multiplies one vector with as quickly as its half
 # of sqrt(n) max k(x, x): a matrix in float32 tells larger eigenvalues to a 10,000th and better
 TOLD = 2e-3
 DEPTH, BASIS = (
@@ -195,10 +196,10 @@ def _times(K: Array | Operator, V: Array) -> Array:
 
 def _times_vector(K: Array, scale: float, v: Array, out: Array) -> None:
     """out = scale K @ v, the same for any number of threads."""
-    if K.nbytes < SHARED_BYTES:
+    if K.nbytes < IN_CACHE:
         np.dot(K, v, out=out)
-    else:  # np.matmul would not let go of Python's lock
-        parallel_map(lambda s: np.dot(K[s], v, out=out[s]), cuts(len(K), PIECE_ROWS))
+    else:
+        times(K, v, out)
     out *= scale
 
 
