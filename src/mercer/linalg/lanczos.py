@@ -136,7 +136,7 @@ def lanczos(
     most: int,
     *,
     total: float = np.inf,
-    least: float = 0.0,
+    least: float = -np.inf,
     seed: int = 0,
 ) -> tuple[Eigenpairs, float, int] | None:
     """The k leading eigenpairs of A >= 0 in the complement of some orthonormal rows (m, n), in the
@@ -162,7 +162,7 @@ def lanczos(
         rest = total - sum(chain.diagonal)
         if not np.isfinite(chain.diagonal[-1]):
             return None
-        if least and chain.largest(k, k).values[0] + rest < least:
+        if least > 0 and chain.largest(k, k).values[0] + rest < least:
             return None
         if (s := space.leading(chain, k)) is not None:
             lowest = max(s.values[-1], FLOOR[rows.dtype] * s.values[0])

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import cholesky, eigh, qr
 
-from mercer.costs import eigenvectors, quickest
+from mercer.costs import eigenvectors, eigenvectors_by_blocks, quickest
 from mercer.inputs import Array
 from mercer.invariants import Floats, Whole
 from mercer.linalg.decompose import OVERSAMPLING, Eigenpairs, largest, signed
@@ -104,10 +104,10 @@ def components(
     way = way_of(n, k) if way == "auto" else way
     if way == "exact" or n <= 4 * (k + OVERSAMPLING):
         found = _decomposed(op, k)
+    elif kept(n, memory):
+        found = _by_vectors(op, k, seed) or _otherwise(op, k, seed, memory)
     else:
-        found = (_by_vectors(op, k, seed) if kept(n, memory) else None) or _by_blocks(
-            op, k, seed, memory
-        )
+        found = _by_blocks(op, k, seed, memory)
     s, mean = found.pairs, found.mean
     values = np.where(s.values > FLOOR * s.values.max(initial=0), s.values, 0)
     V = signed(s.vectors)
@@ -166,7 +166,7 @@ def _by_vectors(op: Operator, k: int, seed: int) -> _Spectrum | None:
                 k,
                 basis_of(k),
                 total=np.inf if getattr(op, "kernel", None) is None else total / largest,
-                least=TOLD * np.sqrt(n) if dtype == NARROW else 0.0,
+                least=TOLD * np.sqrt(n) if dtype == NARROW else -np.inf,
                 seed=seed,
             )
         if found is not None:
@@ -174,6 +174,14 @@ def _by_vectors(op: Operator, k: int, seed: int) -> _Spectrum | None:
             pairs = Eigenpairs(s.values * largest, s.vectors.astype(np.float64))
             return _Spectrum(pairs, mean.astype(np.float64), total, residual, products)
     return None
+
+
+def _otherwise(op: Operator, k: int, seed: int, memory: float) -> _Spectrum:
+    """Where one vector does not lead to all: whole, or by blocks."""
+    n = op.shape[0]
+    if eigenvectors(n, k)["exact"] < eigenvectors_by_blocks(n, block_of(n, k)):
+        return _decomposed(op, k)
+    return _by_blocks(op, k, seed, memory)
 
 
 def _by_blocks(op: Operator, k: int, seed: int, memory: float) -> _Spectrum:
@@ -222,7 +230,7 @@ def way_of(n: int, k: int) -> str:
     >>> way_of(500, 2), way_of(500, 100)
     ('iterative', 'exact')
     """
-    return quickest(eigenvectors(n, block_of(n, k)))
+    return quickest(eigenvectors(n, k))
 
 
 def kept(n: int, memory: float) -> bool:
