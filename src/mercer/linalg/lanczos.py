@@ -41,7 +41,7 @@ class Basis:
         for part in (near, Q, Q):  # most of it first, else rounding grows from row to row
             h = part @ w
             w -= h @ part
-            along += float(h[-1])
+            along += float(h[-1]) if len(h) else 0.0
             if part is Q and (left := float(w @ w)) > AGAIN * before:
                 break
         spent = SPENT * float(np.finfo(w.dtype).eps)

@@ -4,6 +4,7 @@ is of a kernel at all."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -24,6 +25,7 @@ from mercer.store import register
 
 KEPT = 0.5  # of the memory limit: a matrix that is multiplied with is kept within it
 FACTORED = 5000  # rows up to which it is certain that a matrix is of a kernel
+ONE_THREAD = 350  # rows up to which LAPACK gains nothing from another
 PIECE_ROWS = 256  # of a matrix that is multiplied with, at a time
 IN_CACHE = 4 << 20  # bytes of a matrix that BLAS multiplies one vector with as quickly as its half
 # of sqrt(n) max k(x, x): a matrix in float32 tells larger eigenvalues to a 10,000th and better
@@ -138,14 +140,16 @@ def _trace(op: Operator, mean: Array) -> float:
 def _decomposed(op: Operator, k: int) -> _Spectrum:
     """Of the whole matrix."""
     n, exact = op.shape[0], op.astype(np.float64)
-    K = dense(exact, np.float64)
-    mean = K @ np.full(n, 1 / n) if n else np.zeros(0)
+    K, mean = dense(exact, np.float64), np.empty(n)
+    with single_blas():  # NumPy's BLAS would keep a core busy while SciPy's begins
+        _times_vector(K, 1.0, np.full(n, 1 / max(n, 1)), mean)
     once = [K]  # made anew where LAPACK is asked again, as it overwrites what it reads
-    values, vectors = largest(
-        lambda: _whole(once.pop() if once else dense(exact, np.float64), mean, mean.mean()),
-        k,
-        overwrite=True,
-    )
+    with single_blas() if n <= ONE_THREAD else nullcontext():
+        values, vectors = largest(
+            lambda: _whole(once.pop() if once else dense(exact, np.float64), mean, mean.mean()),
+            k,
+            overwrite=True,
+        )
     pairs = Eigenpairs(np.maximum(values[::-1], 0), vectors[:, ::-1])
     return _Spectrum(pairs, mean, _trace(exact, mean))
 
@@ -159,7 +163,8 @@ def _by_vectors(op: Operator, k: int, seed: int) -> _Spectrum | None:
         mean, ones = np.empty(n, dtype), np.full((1, n), 1 / np.sqrt(n), dtype)
         with single_blas():  # its threads would order sums by their number
             _times_vector(K, 1.0, np.full(n, 1 / n, dtype), mean)
-            total, largest = _trace(op, mean), float(np.abs(K.diagonal()).max()) or 1.0
+            total = _trace(op.astype(dtype), mean)
+            largest = float(np.abs(K.diagonal()).max()) or 1.0
             found = lanczos(
                 partial(_times_vector, K, 1 / largest),
                 ones,
