@@ -27,7 +27,7 @@ MISSED = 1e-6  # by how much another start has to exceed the least value
 
 
 @dataclass(eq=False)
-class Basis:
+class Orthonormal:
     """Orthonormal rows, to which others are added."""
 
     rows: Array
@@ -54,7 +54,7 @@ class Basis:
 
 
 @dataclass(eq=False)
-class Chain:
+class Tridiagonal:
     """A tridiagonal matrix Q A Q', of rows Q of a basis that follow each other."""
 
     diagonal: list[float] = field(default_factory=list)
@@ -83,7 +83,7 @@ class Lanczos:
     """Chains in the complement of the rows that a basis begins with."""
 
     product: Product
-    basis: Basis
+    basis: Orthonormal
     seed: int
     starts: int = 0
     norm: float = 0.0  # of A, as far as it is known
@@ -96,7 +96,7 @@ class Lanczos:
         self.starts += 1
         self.basis.add(w, self.basis.take(w)[1])
 
-    def grow(self, chain: Chain, steps: int) -> None:
+    def grow(self, chain: Tridiagonal, steps: int) -> None:
         """Let a chain take in so many rows more; one that it has not taken in is the last."""
         w = np.empty_like(self.basis.rows[0])
         for _ in range(steps):
@@ -110,7 +110,7 @@ class Lanczos:
             else:
                 self.begin()
 
-    def leading(self, chain: Chain, k: int) -> Eigenpairs | None:
+    def leading(self, chain: Tridiagonal, k: int) -> Eigenpairs | None:
         """The k largest of a chain, where all are near enough; most often the last of them tells
         that they are not."""
         dtype = self.basis.rows.dtype
@@ -123,7 +123,7 @@ class Lanczos:
 
     def misses(self, lowest: float, steps: int) -> bool:
         """Whether another start leads above the lowest value of those that were found."""
-        other = Chain()
+        other = Tridiagonal()
         self.begin()
         self.grow(other, max(PROBES, steps // PROBED))
         return bool(other.largest(1, 1).values[0] > (1 + MISSED) * lowest)
@@ -155,7 +155,7 @@ def lanczos(
     most = min(most, n // 2 - m)
     rows = np.empty((m + most + max(PROBES, most // PROBED) + 2, n), without.dtype)
     rows[:m] = without
-    space, chain, more = Lanczos(product, Basis(rows, m), seed), Chain(), k + EXTRA
+    space, chain, more = Lanczos(product, Orthonormal(rows, m), seed), Tridiagonal(), k + EXTRA
     space.begin()
     while len(chain) + more <= most:
         space.grow(chain, more)

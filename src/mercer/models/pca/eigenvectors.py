@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import cholesky, eigh, qr
 
-from mercer.costs import eigenvectors, eigenvectors_by_blocks, quickest
+from mercer.costs import eigenvectors, eigenvectors_by_blocks, quickest, steps_worth
 from mercer.inputs import Array
 from mercer.invariants import Floats, Whole
 from mercer.linalg.decompose import OVERSAMPLING, Eigenpairs, largest, signed
@@ -92,7 +92,8 @@ def components(
     """The k leading components of the rows of a square operator.
 
     way: "exact" decomposes the n x n matrix, "iterative" knows it by products, "auto" is what takes
-    less, see `way_of`. Within half the `memory` the matrix is kept between products.
+    less, see `way_of`, or the former where the latter did not end in that time. Within half the
+    `memory` the matrix is kept between products.
 
     >>> from mercer.kernels import Linear
     >>> from mercer.operators import KernelOperator
@@ -103,13 +104,15 @@ def components(
     """
     n = op.shape[0]
     k = min(k, n)
-    way = way_of(n, k) if way == "auto" else way
+    most = basis_of(k)
+    if way == "auto":
+        way, most = way_of(n, k), min(most, steps_worth(n, k))
     if way == "exact" or n <= 4 * (k + OVERSAMPLING):
         found = _decomposed(op, k)
     elif kept(n, memory):
-        found = _by_vectors(op, k, seed) or _otherwise(op, k, seed, memory)
+        found = _by_vectors(op, k, most, seed)
     else:
-        found = _by_blocks(op, k, seed, memory)
+        found = _by_blocks(op, op.astype(np.float64), k, seed)
     s, mean = found.pairs, found.mean
     values = np.where(s.values > FLOOR * s.values.max(initial=0), s.values, 0)
     V = signed(s.vectors)
@@ -137,10 +140,10 @@ def _trace(op: Operator, mean: Array) -> float:
     return float(op.diag().sum(dtype=np.float64) - mean.sum(dtype=np.float64))
 
 
-def _decomposed(op: Operator, k: int) -> _Spectrum:
-    """Of the whole matrix."""
+def _decomposed(op: Operator, k: int, K: Array | None = None) -> _Spectrum:
+    """Of the whole matrix, which is overwritten."""
     n, exact = op.shape[0], op.astype(np.float64)
-    K, mean = dense(exact, np.float64), np.empty(n)
+    K, mean = dense(exact, np.float64) if K is None else K, np.empty(n)
     with single_blas():  # NumPy's BLAS would keep a core busy while SciPy's begins
         _times_vector(K, 1.0, np.full(n, 1 / max(n, 1)), mean)
     once = [K]  # made anew where LAPACK is asked again, as it overwrites what it reads
@@ -154,9 +157,10 @@ def _decomposed(op: Operator, k: int) -> _Spectrum:
     return _Spectrum(pairs, mean, _trace(exact, mean))
 
 
-def _by_vectors(op: Operator, k: int, seed: int) -> _Spectrum | None:
+def _by_vectors(op: Operator, k: int, most: int, seed: int) -> _Spectrum:
     """By products of a matrix that is kept with one vector at a time: of float32 rows in float32,
-    where that tells what is asked for. None where one vector does not lead to all."""
+    where that tells what is asked for. Where one vector does not lead to all, or not within so
+    many products, whole or by blocks."""
     n = op.shape[0]
     for dtype in dict.fromkeys((op.dtype, WIDE)):
         K = dense(op, dtype)
@@ -169,7 +173,7 @@ def _by_vectors(op: Operator, k: int, seed: int) -> _Spectrum | None:
                 partial(_times_vector, K, 1 / largest),
                 ones,
                 k,
-                basis_of(k),
+                most,
                 total=np.inf if getattr(op, "kernel", None) is None else total / largest,
                 least=TOLD * np.sqrt(n) if dtype == NARROW else -np.inf,
                 seed=seed,
@@ -178,24 +182,17 @@ def _by_vectors(op: Operator, k: int, seed: int) -> _Spectrum | None:
             s, residual, products = found
             pairs = Eigenpairs(s.values * largest, s.vectors.astype(np.float64))
             return _Spectrum(pairs, mean.astype(np.float64), total, residual, products)
-    return None
-
-
-def _otherwise(op: Operator, k: int, seed: int, memory: float) -> _Spectrum:
-    """Where one vector does not lead to all: whole, or by blocks."""
-    n = op.shape[0]
     if eigenvectors(n, k)["exact"] < eigenvectors_by_blocks(n, block_of(n, k)):
-        return _decomposed(op, k)
-    return _by_blocks(op, k, seed, memory)
+        return _decomposed(op, k, K)
+    return _by_blocks(op, K, k, seed)
 
 
-def _by_blocks(op: Operator, k: int, seed: int, memory: float) -> _Spectrum:
+def _by_blocks(op: Operator, K: Array | Operator, k: int, seed: int) -> _Spectrum:
     """By products with several vectors at a time."""
-    n, exact = op.shape[0], op.astype(np.float64)
-    K = dense(exact, np.float64) if kept(n, memory) else exact
-    mean = K @ np.full(n, 1 / n)
+    n = op.shape[0]
+    mean = np.asarray(K @ np.full(n, 1 / n))
     found = leading(lambda V: _centred(_times(K, _centred(V))), n, k, seed)
-    return _Spectrum(found[0], mean, _trace(exact, mean), *found[1:])
+    return _Spectrum(found[0], mean, _trace(op.astype(np.float64), mean), *found[1:])
 
 
 def _times(K: Array | Operator, V: Array) -> Array:
@@ -232,7 +229,7 @@ def way_of(n: int, k: int) -> str:
     """ "exact" where decomposing the whole matrix of n rows takes less than k components from
     products with it, else "iterative".
 
-    >>> way_of(500, 2), way_of(500, 100)
+    >>> way_of(500, 2), way_of(150, 30)
     ('iterative', 'exact')
     """
     return quickest(eigenvectors(n, k))
