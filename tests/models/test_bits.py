@@ -27,6 +27,7 @@ SAME = {
     "clusters of features": mercer.KernelKMeans(4, K, via=Fourier(32), random_state=0),
     "average": mercer.NadarayaWatson(K),
     "neighbours": mercer.SoftNeighborsClassifier(K),
+    "components by products": mercer.KernelPCA(3, K, via="iterative", random_state=0),
     "perceptron": mercer.KernelPerceptron(K),
     "perceptron of features": mercer.Perceptron(K, random_state=0),
 }

@@ -21,6 +21,7 @@ PIECE = 1 << 17  # numbers of rows that a task makes ready
 SIDE = {4: 512, 8: 384}  # of square tiles, by bytes of a number
 TASKS = 8  # that few rows are shared between, so that threads end together
 PANELS, LEAST_SIDE = 5, 128  # that wide rows are cut into at least, if each has as many rows
+SHARED = 6_000_000  # multiplications that are worth another thread
 SYRK_COLUMNS = 160  # below, NumPy takes longer to mirror a product than to compute it twice
 
 
@@ -186,6 +187,14 @@ class GaussianPairs:
         parallel_map(work, jobs)
         return out
 
+    def _square(self, n: int, side: int) -> int:
+        """The side of square tiles: as few as there can be, of one size, but two where products
+        take long enough for two threads."""
+        if not isinstance(self.left.A, np.ndarray):
+            return side
+        parts = max(-(-n // side), 2 if n * n * self.left.A.shape[1] > SHARED else 1)
+        return -(-n // (parts * 8)) * 8
+
     def tile(self, *, symmetric: bool) -> tuple[int, int]:
         """The most rows and columns of a tile."""
         n, m = self.left.A.shape[0], self.right.A.shape[0]
@@ -193,7 +202,7 @@ class GaussianPairs:
         if symmetric and self.left.A.shape[1] >= WIDE_COLUMNS:  # so few rows take time, shared
             side = min(side, max(LEAST_SIDE, -(-n // PANELS)))
         if symmetric:
-            return (side, side)
+            return (self._square(n, side),) * 2
         across = -(-m // -(-m // (2 * side)))  # as few pieces as there can be, of one size
         most = max(64, side * side // across // 16 * 16)
         return min(most, max(64, -(-n // TASKS))), across

@@ -7,6 +7,8 @@ from mercer.kernels import Gaussian, Laplace, Linear, Polynomial
 from mercer.models.pca.eigenvectors import asymmetry, components, leading, lowest
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
+from mercer.ops import symmetric
+from mercer.ops.threads import limit
 
 
 def data(n=320, d=6, seed=0):
@@ -90,3 +92,79 @@ def test_the_lowest_eigenvalue_tells_kernels_from_others(most, monkeypatch):
     assert asymmetry(K) == 0
     K[0, -1] += np.abs(K).max()
     assert 0.4 < asymmetry(K) <= 1
+
+
+# one vector at a time
+def grid(m, d):
+    axis = np.linspace(-1, 1, m)
+    return np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
+
+
+def onehot(levels, times, noise):
+    X = np.repeat(np.eye(levels), times, axis=0)
+    return X + noise * np.random.default_rng(0).normal(size=X.shape)
+
+
+ALIKE = {
+    "grid of 2": grid(17, 2),
+    "grid of 4": grid(4, 4),
+    "a circle": np.stack([np.cos(a := np.arange(300) * np.pi / 150), np.sin(a)], axis=1),
+    "levels": onehot(12, 24, 0),
+    "levels and noise": onehot(12, 24, 1e-9),
+    "far apart": 100 * grid(17, 2),
+    "copies": np.repeat(data(100), 3, axis=0),
+    "near-copies": np.repeat(data(100), 3, axis=0) + 1e-8 * data(300, seed=1),
+    "an offset": data(300) + 1e6,
+}
+
+
+@pytest.mark.parametrize("k", [2, 5, 13])
+@pytest.mark.parametrize("name", ALIKE)
+def test_rows_whose_eigenvalues_are_alike(name, k):
+    for seed in range(3):
+        op = KernelOperator(Gaussian(1.5), ALIKE[name])
+        whole, some = components(op, k, "exact"), components(op, k, "iterative", seed)
+        np.testing.assert_allclose(
+            some.values, whole.values, rtol=1e-9, atol=1e-10 * whole.values[0]
+        )
+        on = some.values > 0
+        np.testing.assert_allclose(
+            (some.vectors.T @ some.vectors)[np.ix_(on, on)], np.eye(on.sum()), atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("n", [200, 330])
+@pytest.mark.parametrize("d", [1, 4, 40, 400])
+@pytest.mark.parametrize("offset", [0.0, 300.0])
+def test_float32_rows_tell_what_float64_rows_tell(n, d, offset):
+    X = (data(n, d) + offset).astype(np.float32)
+    for kernel in (Gaussian(np.sqrt(2.0 * d)), Laplace(2.0 * d), Linear(), Polynomial(2)):
+        some = components(KernelOperator(kernel, X), 8, "iterative")
+        whole = components(KernelOperator(kernel, X.astype(np.float64)), 8, "exact")
+        np.testing.assert_allclose(
+            some.values, whole.values, rtol=1e-5, atol=1e-9 * whole.values[0]
+        )
+        if not offset:  # else the smallest are rounding
+            np.testing.assert_array_equal(some.values > 0, whole.values > 0)
+        assert some.total == pytest.approx(whole.total, rel=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_products_do_not_depend_on_threads(dtype, monkeypatch):
+    monkeypatch.setattr("mercer.models.pca.eigenvectors.IN_CACHE", 0)
+    monkeypatch.setattr(symmetric, "LANE_BYTES", 0)
+    op = KernelOperator(Gaussian(3.0), data(500).astype(dtype))
+    with limit(1):
+        one = components(op, 4, "iterative")
+    with limit(2):
+        two = components(op, 4, "iterative")
+    np.testing.assert_array_equal(one.dual, two.dual)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_matrices_of_any_size(scale):
+    K = Gaussian(3.0)(data(200))
+    plain, scaled = (components(GivenOperator(c * K), 4, "iterative") for c in (1.0, scale))
+    np.testing.assert_allclose(scaled.values, scale * plain.values, rtol=1e-12)
+    small = components(GivenOperator((1e-30 * K).astype(np.float32)), 4, "iterative")
+    np.testing.assert_allclose(small.values, 1e-30 * plain.values, rtol=1e-5)

@@ -4,24 +4,32 @@ is of a kernel at all."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.linalg import cholesky, eigh, qr
 
-from mercer.costs import eigenvectors, quickest
+from mercer.costs import eigenvectors, eigenvectors_by_blocks, quickest, steps_worth
 from mercer.inputs import Array
 from mercer.invariants import Floats, Whole
 from mercer.linalg.decompose import OVERSAMPLING, Eigenpairs, largest, signed
+from mercer.linalg.lanczos import NARROW, WIDE, lanczos
 from mercer.operators import Operator, dense
 from mercer.ops.philox import Stream, normals
+from mercer.ops.symmetric import times
 from mercer.ops.threads import parallel_map, single_blas
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
 KEPT = 0.5  # of the memory limit: a matrix that is multiplied with is kept within it
 FACTORED = 5000  # rows up to which it is certain that a matrix is of a kernel
+ONE_THREAD = 350  # rows up to which LAPACK gains nothing from another
 PIECE_ROWS = 256  # of a matrix that is multiplied with, at a time
+IN_CACHE = 4 << 20  # bytes of a matrix that BLAS multiplies one vector with as quickly as its half
+# of sqrt(n) max k(x, x): a matrix in float32 tells larger eigenvalues to a 10,000th and better
+TOLD = 2e-3
 DEPTH, BASIS = (
     8,
     320,
@@ -84,7 +92,8 @@ def components(
     """The k leading components of the rows of a square operator.
 
     way: "exact" decomposes the n x n matrix, "iterative" knows it by products, "auto" is what takes
-    less, see `way_of`. Within half the `memory` the matrix is kept between products.
+    less, see `way_of`, or the former where the latter did not end in that time. Within half the
+    `memory` the matrix is kept between products.
 
     >>> from mercer.kernels import Linear
     >>> from mercer.operators import KernelOperator
@@ -93,33 +102,97 @@ def components(
     >>> bool(np.allclose(found.values, np.linalg.eigvalsh(99 * np.cov(X.T))[:0:-1]))
     True
     """
-    exact = op.astype(np.float64)
-    n = exact.shape[0]
+    n = op.shape[0]
     k = min(k, n)
-    way = way_of(n, k) if way == "auto" else way
-    whole = way == "exact" or n <= 4 * (k + OVERSAMPLING)
-    K = dense(exact, np.float64) if whole or kept(n, memory) else exact
-    mean = (K @ np.full(n, 1 / n)) if n else np.zeros(0)
-    grand, total = mean.mean(), float(exact.diag().sum(dtype=np.float64) - mean.sum())
-    if whole:
-        once = (
-            [K] if isinstance(K, np.ndarray) else []
-        )  # made anew where LAPACK is asked again, as it overwrites what it reads
-        values, vectors = largest(
-            lambda: _whole(once.pop() if once else dense(exact, np.float64), mean, grand),
-            k,
-            overwrite=True,
-        )
-        s, residual, products = Eigenpairs(np.maximum(values[::-1], 0), vectors[:, ::-1]), 0.0, 1
+    most = basis_of(k)
+    if way == "auto":
+        way, most = way_of(n, k), min(most, steps_worth(n, k))
+    if way == "exact" or n <= 4 * (k + OVERSAMPLING):
+        found = _decomposed(op, k)
+    elif kept(n, memory):
+        found = _by_vectors(op, k, most, seed)
     else:
-        s, residual, products = leading(lambda V: _centred(_times(K, _centred(V))), n, k, seed)
+        found = _by_blocks(op, op.astype(np.float64), k, seed)
+    s, mean = found.pairs, found.mean
     values = np.where(s.values > FLOOR * s.values.max(initial=0), s.values, 0)
     V = signed(s.vectors)
     dual = V * np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
     dual -= dual.mean(axis=0)  # to the last bit, so that offsets of k(x, .) cancel
+    total = max(found.total, 0.0)
     return DualComponents(
-        values, V * (values > 0), dual, mean @ dual, max(total, 0.0), residual, products
+        values, V * (values > 0), dual, mean @ dual, total, found.residual, found.products
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Spectrum:
+    """Leading eigenpairs, and what was met on the way to them: the mean of each row of K, and the
+    trace of the centred matrix."""
+
+    pairs: Eigenpairs
+    mean: Array
+    total: float
+    residual: float = 0.0
+    products: int = 1
+
+
+def _trace(op: Operator, mean: Array) -> float:
+    return float(op.diag().sum(dtype=np.float64) - mean.sum(dtype=np.float64))
+
+
+def _decomposed(op: Operator, k: int, K: Array | None = None) -> _Spectrum:
+    """Of the whole matrix, which is overwritten."""
+    n, exact = op.shape[0], op.astype(np.float64)
+    K, mean = dense(exact, np.float64) if K is None else K, np.empty(n)
+    with single_blas():  # NumPy's BLAS would keep a core busy while SciPy's begins
+        _times_vector(K, 1.0, np.full(n, 1 / max(n, 1)), mean)
+    once = [K]  # made anew where LAPACK is asked again, as it overwrites what it reads
+    with single_blas() if n <= ONE_THREAD else nullcontext():
+        values, vectors = largest(
+            lambda: _whole(once.pop() if once else dense(exact, np.float64), mean, mean.mean()),
+            k,
+            overwrite=True,
+        )
+    pairs = Eigenpairs(np.maximum(values[::-1], 0), vectors[:, ::-1])
+    return _Spectrum(pairs, mean, _trace(exact, mean))
+
+
+def _by_vectors(op: Operator, k: int, most: int, seed: int) -> _Spectrum:
+    """By products of a matrix that is kept with one vector at a time: of float32 rows in float32,
+    where that tells what is asked for. Where one vector does not lead to all, or not within so
+    many products, whole or by blocks."""
+    n = op.shape[0]
+    for dtype in dict.fromkeys((op.dtype, WIDE)):
+        K = dense(op, dtype)
+        mean, ones = np.empty(n, dtype), np.full((1, n), 1 / np.sqrt(n), dtype)
+        with single_blas():  # its threads would order sums by their number
+            _times_vector(K, 1.0, np.full(n, 1 / n, dtype), mean)
+            total = _trace(op.astype(dtype), mean)
+            largest = float(np.abs(K.diagonal()).max()) or 1.0
+            found = lanczos(
+                partial(_times_vector, K, 1 / largest),
+                ones,
+                k,
+                most,
+                total=np.inf if getattr(op, "kernel", None) is None else total / largest,
+                least=TOLD * np.sqrt(n) if dtype == NARROW else -np.inf,
+                seed=seed,
+            )
+        if found is not None:
+            s, residual, products = found
+            pairs = Eigenpairs(s.values * largest, s.vectors.astype(np.float64))
+            return _Spectrum(pairs, mean.astype(np.float64), total, residual, products)
+    if eigenvectors(n, k)["exact"] < eigenvectors_by_blocks(n, block_of(n, k)):
+        return _decomposed(op, k, K)
+    return _by_blocks(op, K, k, seed)
+
+
+def _by_blocks(op: Operator, K: Array | Operator, k: int, seed: int) -> _Spectrum:
+    """By products with several vectors at a time."""
+    n = op.shape[0]
+    mean = np.asarray(K @ np.full(n, 1 / n))
+    found = leading(lambda V: _centred(_times(K, _centred(V))), n, k, seed)
+    return _Spectrum(found[0], mean, _trace(op.astype(np.float64), mean), *found[1:])
 
 
 def _times(K: Array | Operator, V: Array) -> Array:
@@ -129,6 +202,15 @@ def _times(K: Array | Operator, V: Array) -> Array:
     out = np.empty((len(K), V.shape[1]))
     parallel_map(lambda s: np.matmul(K[s], V, out=out[s]), cuts(len(K), PIECE_ROWS))
     return out
+
+
+def _times_vector(K: Array, scale: float, v: Array, out: Array) -> None:
+    """out = scale K @ v, the same for any number of threads."""
+    if K.nbytes < IN_CACHE:
+        np.dot(K, v, out=out)
+    else:
+        times(K, v, out)
+    out *= scale
 
 
 def _centred(V: Array) -> Array:
@@ -147,10 +229,10 @@ def way_of(n: int, k: int) -> str:
     """ "exact" where decomposing the whole matrix of n rows takes less than k components from
     products with it, else "iterative".
 
-    >>> way_of(500, 2), way_of(500, 100)
+    >>> way_of(500, 2), way_of(150, 30)
     ('iterative', 'exact')
     """
-    return quickest(eigenvectors(n, block_of(n, k)))
+    return quickest(eigenvectors(n, k))
 
 
 def kept(n: int, memory: float) -> bool:

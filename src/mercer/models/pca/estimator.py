@@ -97,7 +97,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         None: a Gaussian scaled to the data.
     via : str or a value of `mercer.methods`, default="auto"
         "exact" (the kernel matrix of the rows, decomposed), "iterative" (the same by products
-        with it, which is never formed beyond 1,500 rows: 50,000 rows and more), "features",
+        with it, not kept beyond half the memory limit: 50,000 rows and more), "features",
         "landmarks", or a value. "auto": features where the kernel has few, else exact up to
         5,000 rows, else features. A stream is always of features. From 5,001 rows on "auto" so
         refuses `inverse_transform` for kernels such as Gaussian ones; "landmarks", "exact" and

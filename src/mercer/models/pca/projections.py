@@ -31,7 +31,7 @@ from mercer.models.maps import FittedMap
 from mercer.models.pca import eigenvectors
 from mercer.models.pca.eigenvectors import FLOOR, DualComponents
 from mercer.models.pca.preimages import PreImages
-from mercer.models.pca.problem import PCASettings
+from mercer.models.pca.problem import DUAL, PCASettings
 from mercer.models.settings import FittedKernel, FittedLift
 from mercer.operators import Operator
 from mercer.plans import Plan
@@ -144,14 +144,14 @@ def fit_dual(s: PCASettings, X: Table, way: str) -> DualProjection:
         raise ValueError(
             f"X must be a symmetric Gram matrix, but X - X.T is {off:.1e} of its largest value; give (X + X.T) / 2."
         )
+    way = way if s.way in DUAL else "auto"  # which may turn to the whole after some products
     found = eigenvectors.components(op, s.most(n), way, seed, s.memory)
     check_finite(np.append(found.values, found.total))
     if s.precomputed:
         _warn_if_indefinite(op, float(found.values[0]), seed)
     found = found.trimmed() if s.trims else found
-    whole = found.products == 1
-    kept = not whole and eigenvectors.kept(n, s.memory)
-    way_to = "known by products" + (", and kept for them" if kept else "")
+    kept = not (whole := found.products == 1) and eigenvectors.kept(n, s.memory)
+    way_to = f"known by products{', and kept for them' if kept else ''}"
     why = f"{n:,} rows: their kernel matrix is {'decomposed' if whole else way_to}"
     settings = {"rows": n, "n_components": len(found.values), "residual": found.residual}
     held = 8.0 * n * n if whole or kept else 0.0

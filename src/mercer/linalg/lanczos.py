@@ -1,0 +1,175 @@
+"""Leading eigenpairs of a symmetric matrix that is there, by products with one vector at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh, eigh_tridiagonal
+
+from mercer.inputs import Array
+from mercer.linalg.decompose import Eigenpairs
+from mercer.ops.philox import Stream, normals
+
+Product = Callable[[Array, Array], Any]  # of a vector, and where to write it
+WIDE, NARROW = np.dtype(np.float64), np.dtype(np.float32)
+
+TOL = {WIDE: 1e-8, NARROW: 1e-6}  # of |A v - value v| / value
+FLOOR = {WIDE: 1e-12, NARROW: 1e-7}  # of the largest value: as near as rounding lets them come
+AGAIN = 0.01  # of a vector's square: where less is left, it is made orthogonal once more
+SPENT = 16  # times rounding: what is left of a vector is then nothing new
+EXTRA = 6  # vectors beyond k before the first look
+LEAST_BETWEEN, BETWEEN = 4, 6  # vectors between looks: at least, and as a share of those there are
+PROBES, PROBED = 8, 6  # steps from another start: at least, and as a share of those there were
+MISSED = 1e-6  # by how much another start has to exceed the least value
+
+
+@dataclass(eq=False)
+class Orthonormal:
+    """Orthonormal rows, to which others are added."""
+
+    rows: Array
+    size: int
+
+    def take(self, w: Array) -> tuple[float, float]:
+        """w without what it has along the rows, in place: what it had along the last of them, and
+        how long it is, 0 where that is rounding."""
+        near, Q = self.rows[max(self.size - 2, 0) : self.size], self.rows[: self.size]
+        before, along, left = float(w @ w), 0.0, 0.0
+        for part in (near, Q, Q):  # most of it first, else rounding grows from row to row
+            h = part @ w
+            w -= h @ part
+            along += float(h[-1]) if len(h) else 0.0
+            if part is Q and (left := float(w @ w)) > AGAIN * before:
+                break
+        spent = SPENT * float(np.finfo(w.dtype).eps)
+        return along, left**0.5 if left > spent**2 * before else 0.0
+
+    def add(self, w: Array, length: float) -> None:
+        """w / length as a row."""
+        np.divide(w, length, out=self.rows[self.size])
+        self.size += 1
+
+
+@dataclass(eq=False)
+class Tridiagonal:
+    """A tridiagonal matrix Q A Q', of rows Q of a basis that follow each other."""
+
+    diagonal: list[float] = field(default_factory=list)
+    beside: list[float] = field(default_factory=list)  # the last leads to the row after them
+
+    def __len__(self) -> int:
+        return len(self.diagonal)
+
+    def largest(self, first: int, last: int) -> Eigenpairs:
+        """Its eigenvalues from number `first` to number `last`, the largest being number 1."""
+        a, b, r = np.array(self.diagonal), np.array(self.beside[:-1]), len(self.diagonal)
+        some = (r - last, r - first)
+        values, vectors = eigh_tridiagonal(a, b, select="i", select_range=some, check_finite=False)
+        if len(values) <= last - first:  # LAPACK may lose some of those that are equal
+            T = np.diag(a) + np.diag(b, 1) + np.diag(b, -1)
+            values, vectors = (v[..., some[0] : some[1] + 1] for v in eigh(T, driver="evd"))
+        return Eigenpairs(values[::-1], vectors[:, ::-1])
+
+    def left(self, s: Eigenpairs) -> Array:
+        """|A v - value v| of each."""
+        return np.asarray(self.beside[-1] * np.abs(s.vectors[-1]))
+
+
+@dataclass(eq=False)
+class Lanczos:
+    """Chains in the complement of the rows that a basis begins with."""
+
+    product: Product
+    basis: Orthonormal
+    seed: int
+    starts: int = 0
+    norm: float = 0.0  # of A, as far as it is known
+
+    def begin(self) -> None:
+        """Add a random row."""
+        rows = self.basis.rows
+        w = normals(Stream(self.seed), self.starts, self.starts + 1, rows.shape[1])[0]
+        w = w.astype(rows.dtype)
+        self.starts += 1
+        self.basis.add(w, self.basis.take(w)[1])
+
+    def grow(self, chain: Tridiagonal, steps: int) -> None:
+        """Let a chain take in so many rows more; one that it has not taken in is the last."""
+        w = np.empty_like(self.basis.rows[0])
+        for _ in range(steps):
+            self.product(self.basis.rows[self.basis.size - 1], w)
+            along, left = self.basis.take(w)
+            chain.diagonal.append(along)
+            chain.beside.append(left)
+            self.norm = max(self.norm, abs(along), left)
+            if left > 0:
+                self.basis.add(w, left)
+            else:
+                self.begin()
+
+    def leading(self, chain: Tridiagonal, k: int) -> Eigenpairs | None:
+        """The k largest of a chain, where all are near enough; most often the last of them tells
+        that they are not."""
+        dtype = self.basis.rows.dtype
+        for first in (k, 1):
+            s = chain.largest(first, k)
+            near = np.maximum(TOL[dtype] * s.values, FLOOR[dtype] * max(self.norm, s.values[0]))
+            if not (chain.left(s) <= near).all():
+                return None
+        return s
+
+    def misses(self, lowest: float, steps: int) -> bool:
+        """Whether another start leads above the lowest value of those that were found."""
+        other = Tridiagonal()
+        self.begin()
+        self.grow(other, max(PROBES, steps // PROBED))
+        return bool(other.largest(1, 1).values[0] > (1 + MISSED) * lowest)
+
+
+def lanczos(
+    product: Product,
+    without: Array,
+    k: int,
+    most: int,
+    *,
+    total: float = np.inf,
+    least: float = -np.inf,
+    seed: int = 0,
+) -> tuple[Eigenpairs, float, int] | None:
+    """The k leading eigenpairs of A >= 0 in the complement of some orthonormal rows (m, n), in the
+    precision of these; |A v - value v| of the worst as a share of the largest value; and the number
+    of products. `total` is the trace of A where it is known.
+
+    None where this takes more than `most` vectors, where a value is below `least`, or where one
+    vector does not lead to all of them, as to those of equal values: another start then finds more.
+
+    >>> A = np.diag(0.9 ** np.arange(200.0))
+    >>> s, residual, products = lanczos(lambda v, out: np.dot(A, v, out), np.eye(1, 200), 3, 90)
+    >>> s.values.round(9), residual < 1e-7
+    (array([0.9  , 0.81 , 0.729]), True)
+    """
+    m, n = without.shape
+    most = min(most, n // 2 - m)
+    rows = np.empty((m + most + max(PROBES, most // PROBED) + 2, n), without.dtype)
+    rows[:m] = without
+    space, chain, more = Lanczos(product, Orthonormal(rows, m), seed), Tridiagonal(), k + EXTRA
+    space.begin()
+    while len(chain) + more <= most:
+        space.grow(chain, more)
+        rest = total - sum(chain.diagonal)
+        if not np.isfinite(chain.diagonal[-1]):
+            return None
+        if least > 0 and chain.largest(k, k).values[0] + rest < least:
+            return None
+        if (s := space.leading(chain, k)) is not None:
+            lowest = max(s.values[-1], FLOOR[rows.dtype] * s.values[0])
+            if s.values[-1] < least or (rest > lowest and space.misses(lowest, len(chain))):
+                return None
+            residual = float(chain.left(s).max() / max(s.values[0], np.finfo(float).tiny))
+            vectors = rows[m : m + len(chain)].T @ s.vectors.astype(rows.dtype)
+            return Eigenpairs(s.values, vectors), residual, space.basis.size - m - 1
+        more = max(LEAST_BETWEEN, len(chain) // BETWEEN)
+    return None
