@@ -28,7 +28,8 @@ from mercer.ops.tiles import cuts
 PROPOSALS = 128
 TASK_ROWS = 1024  # rows of one task
 POOL_ROWS, POOL_SHARE = 1024, 4  # the least rows that pivots are drawn from, and rows a pivot
-ROUND, SURE = 64, 0.25  # rows proposed at a time, and the share untold from which one is taken
+ROUND, SURE = 64, 0.05  # rows proposed at a time, and the share untold from which one is taken
+OPENING = 2 << 40  # the child of a stream that they are drawn by
 POOL = 1 << 40  # the child of a stream that pools are drawn by, beyond those of all rounds
 PILOT_ROWS = 1000  # rows that leverage scores are estimated from
 NONE = np.empty(0, np.intp)
@@ -130,26 +131,32 @@ def proposed(
     of their block, and how many rounds there were.
 
     Rows are proposed in proportion to k(x, x), and taken with the share of it that the pivots leave
-    untold, or surely where that is more than a quarter: nothing is known of any other row. Without
-    that "surely" it would be the law of one at a time, which on rough kernels goes for rows far
-    out, and leaves a few per cent more than uniform rows do.
+    untold, or surely where that is more than a twentieth: nothing is known of any other row.
+    Without that "surely" it would be the law of one at a time, which on rough kernels goes for rows
+    far out, and leaves a few per cent more than uniform rows do.
     """
-    op, diag = op.astype(np.float64), np.asarray(op.diag(), np.float64)
-    total = np.cumsum(weight * np.maximum(diag, 0))
-    pivots, L, rounds, rows, taken = NONE, np.zeros((m, m)), 0, NONE, 0
-    while len(pivots) < m and 2 * taken >= len(rows) and total[-1] > 0:
-        u = uniforms(stream.child(rounds), 0, ROUND, 2)
-        rows, k = drawn(total, u[:, 0]), len(pivots)
-        new = ~np.isin(rows, pivots)
-        rows, u = rows[new], u[new]
-        told = solve_triangular(
-            L[:k, :k], in_float64(op, pivots, rows), lower=True, check_finite=False
-        ).T
-        least = np.maximum(SURE * u[:, 1], cut) * diag[rows]
-        kept, root = above(in_float64(op, rows, rows) - told @ told.T, least, m - k)
-        rounds, taken = rounds + 1, len(kept)
-        L[k : k + taken, :k], L[k : k + taken, k : k + taken] = told[kept], root
-        pivots = np.concatenate([pivots, rows[kept]])
+    total = np.cumsum(weight * np.maximum(np.asarray(op.diag(), np.float64), 0))
+    pivots, L, rounds, batch = NONE, np.zeros((m, m)), 0, 1
+    while len(pivots) < m and total[-1] > 0:
+        few = -(-(m - len(pivots)) // ROUND)  # rounds that there may be
+        u = uniforms(stream.child(OPENING), rounds * ROUND, (rounds + min(batch, few)) * ROUND, 2)
+        rows = drawn(total, u[:, 0])
+        K = op.restrict(np.concatenate([pivots, rows]), rows).astype(np.float64).block()
+        old, kept = len(pivots), NONE  # the places of those taken among the rows
+        for part in cuts(len(rows), ROUND):
+            here, k = np.arange(part.start, part.stop), old + len(kept)
+            new = here[~np.isin(rows[here], pivots)]
+            above_them = np.concatenate([K[:old, new], K[old + kept][:, new]])
+            told = solve_triangular(L[:k, :k], above_them, lower=True, check_finite=False).T
+            H = K[old + new][:, new]
+            least = np.maximum(SURE * u[new, 1], cut) * H.diagonal()
+            taken, root = above(H - told @ told.T, least, m - k)
+            last, rounds = k + len(taken), rounds + 1
+            L[k:last, :k], L[k:last, k:last] = told[taken], root
+            kept, pivots = np.append(kept, new[taken]), np.append(pivots, rows[new[taken]])
+            if last == m or 2 * len(taken) < len(new):
+                return pivots, L[:last, :last], rounds
+        batch = rounds
     return pivots, L[: len(pivots), : len(pivots)], rounds
 
 
