@@ -26,7 +26,7 @@ from mercer.ops.tiles import cuts
 
 # proposals of one round: a constant, so that the pivots do not depend on how many are wanted
 PROPOSALS = 128
-TASK_ROWS = 1024  # rows of one task
+TASK_ROWS, TASK_VALUES = 1024, 1 << 17  # least rows of one task, and values where pivots are few
 POOL_ROWS, POOL_SHARE = 1024, 4  # the least rows that pivots are drawn from, and rows a pivot
 ROUND, SURE = 64, 0.05  # rows proposed at a time, and the share untold from which one is taken
 OPENING = 2 << 40  # the child of a stream that they are drawn by
@@ -136,7 +136,7 @@ def proposed(
     far out, and leaves a few per cent more than uniform rows do.
     """
     total = np.cumsum(weight * np.maximum(np.asarray(op.diag(), np.float64), 0))
-    pivots, L, rounds, batch = NONE, np.zeros((m, m)), 0, 1
+    pivots, L, rounds, batch = NONE, np.zeros((m, m)), 0, 2
     while len(pivots) < m and total[-1] > 0:
         few = -(-(m - len(pivots)) // ROUND)  # rounds that there may be
         u = uniforms(stream.child(OPENING), rounds * ROUND, (rounds + min(batch, few)) * ROUND, 2)
@@ -256,6 +256,10 @@ def pivoted(K: Array, cut: float) -> tuple[Array, Array]:
     return some[order], np.tril(L[:rank, :rank]) * size[order, None]
 
 
+def task_rows(columns: int) -> int:
+    return max(TASK_ROWS, TASK_VALUES // columns)
+
+
 class Residual:
     """K - F F' through its diagonal and blocks, while columns are eliminated."""
 
@@ -308,7 +312,7 @@ class Residual:
             self.leave(rows, np.square(told).sum(1))
 
         if len(pivots):
-            parallel_map(piece, cuts(len(new), TASK_ROWS))
+            parallel_map(piece, cuts(len(new), task_rows(len(pivots))))
 
     def leave(self, rows: Rows, told: Array) -> None:
         """Take what is told of k(x, x) from the diagonal: zero where rounding is all that is left."""
@@ -349,7 +353,8 @@ class Residual:
             ).T
             self.leave(rows, np.square(new).sum(1))
 
-        parallel_map(piece, cuts(len(self.diag if some is None else some), TASK_ROWS))
+        n = len(self.diag if some is None else some)
+        parallel_map(piece, cuts(n, task_rows(len(pivots))))
         self.F[pivots, done : done + len(pivots)] = root
         self.diag[pivots] = 0
         self.pivots += pivots.tolist()
