@@ -26,9 +26,11 @@ from mercer.lifts.landmarks import (
     means,
     pivoted,
     rpcholesky_factor,
+    times_upper,
 )
 from mercer.operators import KernelOperator, Operator
 from mercer.operators.stored import GivenOperator
+from mercer.ops.distances import TOLERANCE, precise_enough
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
@@ -41,7 +43,6 @@ from mercer.store import register
 # is eps / sqrt(share), what the feature tells sqrt(share).
 MIN_RESIDUAL = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-5}
 Choice = tuple[Table, "Array | None", Array]  # landmarks, the rows they are, and their root
-FACTOR_COLUMNS = 64  # of a triangular factor that are multiplied at a time
 
 
 @register("lifts.Nystrom")
@@ -158,7 +159,7 @@ class Nystrom(Lift):
             return values(slice(0, len(rows))) @ self.components_
         root = self.components_.astype(rows.dtype, copy=False)
         F = np.empty((len(rows), len(root)), rows.dtype)
-        by_rows(rows.data, len(root), lambda _, at: _times_upper(values(at), root, F[at]))
+        by_rows(rows.data, len(root), lambda _, at: times_upper(values(at), root, F[at]))
         return F
 
     def inverse_transform(self, F: Any) -> Array:
@@ -290,7 +291,8 @@ class Nystrom(Lift):
             K = kernel.on(Tile(Side(part, centre), z))
             return broadcast(K, (len(part), len(points)), rows.dtype)
 
-        return plain
+        plainly = rows.sparse or type(kernel) is not Gaussian or np.ndim(kernel.bandwidth) > 0
+        return plain if plainly else _of_few(kernel.bandwidth, rows.data, points.data, plain)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -318,10 +320,28 @@ def _filled(pairs: GaussianPairs, m: int, dtype: Any, at: slice) -> Array:
     return K
 
 
-def _times_upper(C: Array, root: Array, out: Array) -> None:
-    """out = C @ root for an upper triangular root, at about half the work."""
-    for cols in cuts(len(root), FACTOR_COLUMNS):
-        np.matmul(C[:, : cols.stop], root[: cols.stop, cols], out=out[:, cols])
+def _of_few(
+    bandwidth: float, rows: Array, points: Array, plain: Callable[[slice], Array]
+) -> Callable[[slice], Array]:
+    """exp(-|x - z|^2 / (2 bandwidth^2)) of pieces of rows, from their products with the points and
+    both norms: no copies of the rows, and no loop to compile. Where squared distances would lose
+    digits, as far from the origin, `plain`, which is what it is tested against."""
+    with np.errstate(all="ignore"):
+        scaled = points / points.dtype.type(bandwidth) / points.dtype.type(bandwidth)
+        z = np.einsum("ij,ij->i", points, scaled)
+
+    def values(at: slice) -> Array:
+        part = rows[at]
+        with np.errstate(all="ignore"):
+            x = np.einsum("ij,ij->i", part, part) / z.dtype.type(bandwidth) ** 2
+            if not precise_enough(x, z, z.dtype, TOLERANCE[z.dtype]):
+                return plain(at)
+            E = part @ scaled.T
+        E -= 0.5 * x[:, None]
+        E -= 0.5 * z
+        return np.asarray(np.exp(np.minimum(E, 0, out=E), out=E))
+
+    return values
 
 
 def _dense(A: Matrix) -> Array:
