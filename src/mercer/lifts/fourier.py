@@ -142,9 +142,12 @@ class RandomFourier(Lift):
         n, m, atoms = X.shape[0], self.n_frequencies_, self.spectrum_.atoms
         ways = turned(n, self.n_features_in_, m)
         radial = all(isinstance(a.measure, Radial) for a in atoms)
-        if self.frequencies not in ("auto", "orthogonal", "design") or not radial:
-            del ways[PRODUCTS]
-        elif sp.issparse(X) or 8 * n * m > KEPT_BYTES:
+        if (
+            self.frequencies not in ("auto", "orthogonal", "design")
+            or not radial
+            or sp.issparse(X)
+            or 8 * n * m > KEPT_BYTES
+        ):
             del ways[PRODUCTS]
         return choose("frequencies", ways) != PRODUCTS
 

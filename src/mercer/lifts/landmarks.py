@@ -29,6 +29,7 @@ PROPOSALS = 128
 TASK_ROWS, TASK_VALUES = 1024, 1 << 17  # least rows of one task, and values where pivots are few
 POOL_ROWS, POOL_SHARE = 1024, 4  # the least rows that pivots are drawn from, and rows a pivot
 ROUND, SURE = 64, 0.05  # rows proposed at a time, and the share untold from which one is taken
+LEAST_TAKEN = 0.25  # of those proposed, or nothing is proposed without a look at the residual
 OPENING = 2 << 40  # the child of a stream that they are drawn by
 POOL = 1 << 40  # the child of a stream that pools are drawn by, beyond those of all rounds
 FACTOR_COLUMNS = 64  # of a triangular factor that are multiplied at a time
@@ -128,7 +129,7 @@ def rpcholesky_factor(
 def proposed(
     op: Operator, m: int, stream: Stream, weight: Array, cut: float
 ) -> tuple[Array, Array, int]:
-    """Pivots by rejection, while at least half of the rows that are proposed are taken; the factor
+    """Pivots by rejection, while a quarter or more of the rows that are proposed are taken; the factor
     of their block, and how many rounds there were.
 
     Rows are proposed in proportion to k(x, x), and taken with the share of it that the pivots leave
@@ -155,7 +156,7 @@ def proposed(
             last, rounds = k + len(taken), rounds + 1
             L[k:last, :k], L[k:last, k:last] = told[taken], root
             kept, pivots = np.append(kept, new[taken]), np.append(pivots, rows[new[taken]])
-            if last == m or 2 * len(taken) < len(new):
+            if last == m or len(taken) < LEAST_TAKEN * len(new):
                 return pivots, L[:last, :last], rounds
         batch = rounds
     return pivots, L[: len(pivots), : len(pivots)], rounds

@@ -32,7 +32,7 @@ from mercer.operators import KernelOperator, Operator
 from mercer.operators.stored import GivenOperator
 from mercer.ops.distances import TOLERANCE, precise_enough
 from mercer.ops.threads import single_blas
-from mercer.ops.tiles import broadcast, cuts
+from mercer.ops.tiles import broadcast
 from mercer.pairs import Side, Tile, centre_of
 from mercer.pairs.gaussian import GaussianPairs
 from mercer.pairs.side import square_norms

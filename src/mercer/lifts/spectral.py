@@ -88,9 +88,7 @@ class SpectralMeasure:
     atoms: tuple[Atom, ...]
     rotations: str = FACTORS  # as in files of before there were others
 
-    must = dict(
-        amplitude=Number(0), atoms=Each(Is("Atom")), rotations=Text(FACTORS, REFLECTIONS)
-    )
+    must = dict(amplitude=Number(0), atoms=Each(Is("Atom")), rotations=Text(FACTORS, REFLECTIONS))
 
     def frequencies(
         self,

@@ -71,7 +71,7 @@ def frequencies(
     kind = choose(measure, d, m) if kind == "auto" else kind
     if kind not in RULES:
         raise ValueError(f"kind must be one of auto, {', '.join(RULES)}, got {kind!r}.")
-    basis = Basis(rotations, np.dtype(dtype), times)
+    basis = Bases(rotations, dtype, times)
     return RULES[kind](measure, d, m, stream, start, max(start, stop), basis)
 
 
@@ -94,11 +94,11 @@ def choose(measure: Measure, d: int, m: int) -> str:
 
 
 @dataclass(frozen=True)
-class Basis:
+class Bases:
     """How random bases are made, in which precision, and what they are multiplied with."""
 
     rotations: str = FACTORS
-    dtype: np.dtype[Any] = np.dtype(np.float64)
+    dtype: Any = np.float64
     times: Array | None = None
 
     def plain(self, W: Array) -> Array:
@@ -118,19 +118,19 @@ class Basis:
 
 
 def _iid(
-    measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int, basis: Basis
+    measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int, basis: Bases
 ) -> Array:
     return basis.plain(measure.rows(uniforms(stream, start, stop, measure.width(d)), d))
 
 
 def _qmc(
-    measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int, basis: Basis
+    measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int, basis: Bases
 ) -> Array:
     return basis.plain(measure.rows(sobol_points(stream, start, stop, measure.width(d)), d))
 
 
 def _orthogonal(
-    measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int, basis: Basis
+    measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int, basis: Bases
 ) -> Array:
     law = _radial(measure)
     n = law.ambient(d)
@@ -138,7 +138,7 @@ def _orthogonal(
 
 
 def _design(
-    measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int, basis: Basis
+    measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int, basis: Bases
 ) -> Array:
     law = _radial(measure)
     n = law.ambient(d)
@@ -184,7 +184,7 @@ def _turned(
     stream: Stream,
     start: int,
     stop: int,
-    basis: Basis,
+    basis: Bases,
 ) -> Array:
     """Rows start to stop of the blocks between edges; only those met are drawn. One of `rows` has
     unit vectors that `spread` makes of a random basis, norms through the strata of their law, and a
