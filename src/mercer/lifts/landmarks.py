@@ -7,18 +7,13 @@ under the same seed adds landmarks to the smaller one.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
-from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Rows, Table
-from mercer.kernels import measured
 from mercer.operators import Operator
 from mercer.ops.philox import Stream, permutation, uniforms
 from mercer.ops.threads import parallel_map
@@ -113,10 +108,9 @@ def rpcholesky_factor(
             continue  # told by its pivots, as the next one nearly is: straight to all rows
         own = op if len(rows) == len(weight) else op.restrict(rows)
         at = np.searchsorted(rows, before)
-        if state is None:
-            state = Residual.told(own, m, cut, at, root, rounds)
-        else:
-            state = state.grown(own, at)
+        state = (
+            Residual.told(own, m, cut, at, root, rounds) if state is None else state.grown(own, at)
+        )
         draw(state, weight[rows], min(m, most), stream)
         before = rows
         if len(state.pivots) >= m:
@@ -133,11 +127,12 @@ def proposed(
     of their block, and how many rounds there were.
 
     Rows are proposed in proportion to k(x, x), and taken with the share of it that the pivots leave
-    untold, or surely where that is more than a twentieth: nothing is known of any other row.
-    Without that "surely" it would be the law of one at a time, which on rough kernels goes for rows
-    far out, and leaves a few per cent more than uniform rows do.
+    untold, or of more than 1,024 rows surely where that is more than a twentieth: nothing is known of any
+    other row. Without that "surely" it is the law of one at a time, which on rough kernels goes for
+    rows far out, and of many rows leaves a few per cent more than uniform ones do.
     """
     total = np.cumsum(weight * np.maximum(np.asarray(op.diag(), np.float64), 0))
+    sure = SURE if len(total) > POOL_ROWS else 1.0  # few rows are soon all told
     pivots, L, rounds, batch = NONE, np.zeros((m, m)), 0, 2
     while len(pivots) < m and total[-1] > 0:
         few = -(-(m - len(pivots)) // ROUND)  # rounds that there may be
@@ -151,7 +146,7 @@ def proposed(
             above_them = np.concatenate([K[:old, new], K[old + kept][:, new]])
             told = solve_triangular(L[:k, :k], above_them, lower=True, check_finite=False).T
             H = K[old + new][:, new]
-            least = np.maximum(SURE * u[new, 1], cut) * H.diagonal()
+            least = np.maximum(sure * u[new, 1], cut) * H.diagonal()
             taken, root = above(H - told @ told.T, least, m - k)
             last, rounds = k + len(taken), rounds + 1
             L[k:last, :k], L[k:last, k:last] = told[taken], root
@@ -377,38 +372,6 @@ CHOICES: dict[str, Callable[[Operator, int, Stream, Array, float], Array]] = {
     "uniform": uniform,
     "leverage": leverage,
 }
-
-
-def means(rows: Table, first: Array, weight: Array, kernel: Any = None) -> Array:
-    """Lloyd's k-means from the rows `first`, which lie as the kernel measures them: the points about
-    which the rows lie closest (Zhang, Tsang and Kwok, 2008)."""
-    from sklearn.cluster import KMeans
-
-    seen = measured(kernel, rows)
-    start = seen[first]
-    start = start.toarray() if sp.issparse(seen) else start
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # means that meet: those that are told by others are left out
-        found = KMeans(len(first), init=start, n_init=1, max_iter=20).fit(
-            seen, sample_weight=weight
-        )
-    if seen is rows.data:
-        return found.cluster_centers_
-    return _centres(rows, found.labels_, weight)
-
-
-def _centres(rows: Table, labels: Array, weight: Array) -> Array:
-    """The means of the rows of each cluster that has some: a linear map takes them to the means of
-    what it makes of the rows."""
-    clusters, at = np.unique(labels[weight > 0], return_inverse=True)
-    share = sp.csr_array(
-        (weight[weight > 0], (at, np.flatnonzero(weight > 0))), (len(clusters), len(rows))
-    )
-    total = share @ rows.data
-    total = total.toarray() if sp.issparse(total) else total
-    return np.asarray(total / share.sum(1)[:, None])
 
 
 def all_rows(rows: Table, weight: Array) -> Array:

@@ -23,11 +23,11 @@ from mercer.lifts.landmarks import (
     CHOICES,
     all_rows,
     in_float64,
-    means,
     pivoted,
     rpcholesky_factor,
     times_upper,
 )
+from mercer.lifts.means import means
 from mercer.operators import KernelOperator, Operator
 from mercer.operators.stored import GivenOperator
 from mercer.ops.distances import TOLERANCE, precise_enough
