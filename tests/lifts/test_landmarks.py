@@ -9,7 +9,14 @@ import pytest
 
 from mercer.kernels import Cauchy, Gaussian, Linear, Matern, Polynomial
 from mercer.lifts import Nystrom
-from mercer.lifts.landmarks import pivoted, pools, rpcholesky, rpcholesky_factor
+from mercer.lifts.landmarks import (
+    Residual,
+    draw,
+    pivoted,
+    pools,
+    rpcholesky,
+    rpcholesky_factor,
+)
 from mercer.lifts.nystrom import MIN_RESIDUAL
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
@@ -197,6 +204,31 @@ def test_block_pivots_have_the_law_of_single_ones():
         / draws
     )
     np.testing.assert_array_less(np.abs(found - law), 4.5 * np.sqrt(law * (1 - law) / draws))
+
+
+def test_pivots_of_a_residual_have_the_law_of_single_ones():
+    """The same of pivots that follow a first one that is there, from the residual's diagonal."""
+    X = np.array([[0.0], [0.1], [2.0], [2.2], [5.0]])
+    op, K, one = GivenOperator(Gaussian()(X)), Gaussian()(X), np.eye(1)
+    left = np.maximum(1 - K[0] ** 2, 0)
+    draws, law, found = 800, left / left.sum(), np.zeros(5)
+    for s in range(draws):
+        state = Residual.told(op, 2, 1e-12, np.array([0]), one, 0)
+        draw(state, np.ones(5), 2, Stream(s))
+        found[state.pivots[1]] += 1 / draws
+    np.testing.assert_array_less(np.abs(found - law), 4.5 * np.sqrt(law * (1 - law) / draws) + 1e-9)
+
+
+def test_rough_kernels_take_rows_by_their_weights_alone():
+    """All that is proposed is taken, so that the choice is one of uniform rows, each once."""
+    X = shared(3000, 200)
+    op = KernelOperator(Gaussian(3.0), X)
+    found, root = rpcholesky_factor(op, 300, Stream(0), np.ones(3000), 1e-11)
+    few, _ = rpcholesky_factor(op, 40, Stream(0), np.ones(3000), 1e-11)
+    np.testing.assert_array_equal(found[:40], few)
+    assert len(set(found.tolist())) == 300
+    np.testing.assert_allclose(root @ root.T, Gaussian(3.0)(X[found]), atol=1e-13)
+    assert abs(found.mean() / 3000 - 0.5) < 5 * 0.29 / 300**0.5
 
 
 def test_pivoted_rows():

@@ -174,3 +174,27 @@ def test_errors_name_the_argument():
 def test_the_rule_of_auto():
     assert {choose(Normal(), d, 512) for d in (1, 20, 5000)} == {"design"}
     assert [choose(CauchyColumns(), d, 512) for d in (1, 256, 257)] == ["qmc", "qmc", "iid"]
+
+
+@pytest.mark.parametrize("rotations", ["factors", "reflections"])
+@pytest.mark.parametrize("kind", ["orthogonal", "design"])
+@pytest.mark.parametrize(("d", "m"), [(1, 5), (3, 40), (7, 20), (300, 120), (300, 301), (301, 700)])
+def test_products_with_frequencies_and_float32(d, m, kind, rotations):
+    """Without forming them, in either precision, they are those of the matrix."""
+    made = {"kind": kind, "rotations": rotations}
+    W = frequencies(Normal(), d, m, Stream(5), **made)
+    X = np.random.default_rng(0).normal(size=(6, d)) / np.sqrt(d)
+    for dtype, allowed in ((np.float64, 1e-12), (np.float32, 3e-5)):
+        narrow = frequencies(Normal(), d, m, Stream(5), dtype=dtype, **made)
+        P = frequencies(Normal(), d, m, Stream(5), dtype=dtype, times=X.T.astype(dtype), **made)
+        assert narrow.dtype == P.dtype == dtype
+        np.testing.assert_allclose(narrow, W, atol=allowed * np.sqrt(d))
+        np.testing.assert_allclose(P, W @ X.T, atol=allowed * np.sqrt(d))
+
+
+@pytest.mark.parametrize(("d", "m"), [(3, 21), (300, 310)])
+def test_reflections_are_unbiased_as_factors_are(d, m):
+    D = np.random.default_rng(1).normal(size=(4, d)) / d**0.5
+    made = {"rotations": "reflections"}
+    sample = [estimates(frequencies(Normal(), d, m, Stream(s), **made), D) for s in range(60)]
+    assert_centred(np.array(sample), KERNELS[Normal()](D))

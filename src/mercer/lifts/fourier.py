@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer.bounds import fourier_features
+from mercer.costs.choice import choose
+from mercer.costs.frequencies import PRODUCTS, turned
 from mercer.inputs import Array, Matrix
 from mercer.invariants import Is, Text
 from mercer.kernels import Kernel, positioned
@@ -17,7 +20,8 @@ from mercer.kernels.named import Gamma
 from mercer.lifts.base import Lift, by_rows, stream_of
 from mercer.lifts.spectral import SpectralMeasure, back, spectrum
 from mercer.ops.fastfood import Fastfood
-from mercer.ops.frequencies import RULES
+from mercer.ops.frequencies import REFLECTIONS, RULES
+from mercer.ops.measures import Radial
 from mercer.ops.philox import Stream, uniforms
 from mercer.ops.tiles import cuts
 from mercer.ops.trig import sincos
@@ -119,6 +123,34 @@ class RandomFourier(Lift):
         self.delta = delta
         self.random_state = random_state
 
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Settle the kernel, and draw its frequencies."""
+        X = self._check(X, reset=True)
+        self._learn(X)
+        next(self._pieces(X[:1]))  # refuses what cannot be drawn, such as Sinc in four columns
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """`fit`, and the features of the same rows, to rounding: of few wide ones without forming
+        the frequencies."""
+        X = self._check(X, reset=True)
+        self._learn(X)
+        return self._map(X, self._formed(X))
+
+    def _formed(self, X: Matrix) -> bool:
+        """Whether the frequencies are formed to map these rows once."""
+        n, m, atoms = X.shape[0], self.n_frequencies_, self.spectrum_.atoms
+        ways = turned(n, self.n_features_in_, m)
+        radial = all(isinstance(a.measure, Radial) for a in atoms)
+        if (
+            self.frequencies not in ("auto", "orthogonal", "design")
+            or not radial
+            or sp.issparse(X)
+            or 8 * n * m > KEPT_BYTES
+        ):
+            del ways[PRODUCTS]
+        return choose("frequencies", ways) != PRODUCTS
+
     def _learn(self, X: Matrix) -> None:
         _check_settings(self.n_features, self.form, self.frequencies)
         self.kernel_ = positioned(resolve(kernel_of(self), X), self._table(X))
@@ -127,8 +159,7 @@ class RandomFourier(Lift):
         self.n_features_out_ = (
             int(self.n_features) if self.eps is None else self._promised(X.shape[0])
         )
-        self._kept: Array | None = None
-        next(self._pieces(X[:1]))  # refuses what cannot be drawn, such as Sinc in four columns
+        self._kept: dict[str, Array] | None = None
 
     def _promised(self, n: int) -> int:
         assert self.eps is not None
@@ -150,9 +181,12 @@ class RandomFourier(Lift):
         if self.frequencies == "structured":
             fast, bandwidth, S = self.structured
             return back(fast.matrix()[slice(start, stop)] / bandwidth, S)
-        return self.spectrum_.frequencies(
-            self.n_features_in_, self.n_frequencies_, self.stream_, self.frequencies, start, stop
-        )
+        return self._drawn(start, stop, np.float64)
+
+    def _drawn(self, start: int, stop: int | None, dtype: Any) -> Array:
+        size = self.n_features_in_, self.n_frequencies_
+        kind = self.frequencies
+        return self.spectrum_.frequencies(*size, self.stream_, kind, start, stop, dtype)
 
     @property
     def structured(self) -> tuple[Fastfood, Array, Any]:
@@ -168,18 +202,21 @@ class RandomFourier(Lift):
             yield slice(0, m), _fast(*self.structured)
         elif d * m * 8 > KEPT_BYTES:
             step = max(64, KEPT_BYTES // (8 * d))
-            yield from (
-                (s, _times(self.draw(s.start, s.stop).astype(X.dtype))) for s in cuts(m, step)
-            )
+            yield from ((s, _times(self._drawn(s.start, s.stop, X.dtype))) for s in cuts(m, step))
         else:
-            kept = self.draw() if self._kept is None else self._kept
-            self._kept = kept
-            yield slice(0, m), _times(kept.astype(X.dtype, copy=False))
+            kept = self._kept = self._kept or {}
+            if X.dtype.char not in kept:
+                kept[X.dtype.char] = self._drawn(0, m, X.dtype)
+            yield slice(0, m), _times(kept[X.dtype.char])
 
-    def _map(self, X: Matrix) -> Array:
+    def _map(self, X: Matrix, formed: bool = True) -> Array:
         m, amplitude = self.n_frequencies_, self.spectrum_.amplitude
         F = np.empty((X.shape[0], self.n_features_out_), X.dtype)
-        for piece, angles in self._pieces(X):
+        pieces = self._pieces(X)
+        if not formed:
+            X = self.spectrum_.angles(X, m, self.stream_, self.frequencies)
+            pieces = iter([(slice(0, m), np.asarray)])
+        for piece, angles in pieces:
             if self.form == "pairs":
                 self._pairs(
                     X,
@@ -234,7 +271,7 @@ def _spectrum_of(k: Kernel) -> SpectralMeasure:
         raise ValueError(
             f"{k!r} is not a stationary kernel or a product of such, so it has no Fourier features; use k.lift or Nystrom."
         )
-    return s
+    return replace(s, rotations=REFLECTIONS)
 
 
 def _check_settings(n_features: Any, form: str, kind: str) -> None:

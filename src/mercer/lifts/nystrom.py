@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,16 +23,18 @@ from mercer.lifts.landmarks import (
     CHOICES,
     all_rows,
     in_float64,
-    means,
     pivoted,
     rpcholesky_factor,
+    times_upper,
 )
+from mercer.lifts.means import means
 from mercer.operators import KernelOperator, Operator
 from mercer.operators.stored import GivenOperator
 from mercer.ops.distances import TOLERANCE, precise_enough
 from mercer.ops.threads import single_blas
-from mercer.ops.tiles import broadcast, cuts
+from mercer.ops.tiles import broadcast
 from mercer.pairs import Side, Tile, centre_of
+from mercer.pairs.gaussian import GaussianPairs
 from mercer.pairs.side import square_norms
 from mercer.store import register
 
@@ -40,7 +43,6 @@ from mercer.store import register
 # is eps / sqrt(share), what the feature tells sqrt(share).
 MIN_RESIDUAL = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-5}
 Choice = tuple[Table, "Array | None", Array]  # landmarks, the rows they are, and their root
-FACTOR_COLUMNS = 128  # of a triangular factor that are multiplied at a time
 
 
 @register("lifts.Nystrom")
@@ -154,14 +156,10 @@ class Nystrom(Lift):
     def _mapped(self, rows: Table) -> Matrix:
         values = self._values(rows)
         if rows.items:
-            return values(rows) @ self.components_
+            return values(slice(0, len(rows))) @ self.components_
         root = self.components_.astype(rows.dtype, copy=False)
         F = np.empty((len(rows), len(root)), rows.dtype)
-        by_rows(
-            rows.data,
-            len(root),
-            lambda part, at: _times_upper(values(Table(part, rows.columns)), root, F[at]),
-        )
+        by_rows(rows.data, len(root), lambda _, at: times_upper(values(at), root, F[at]))
         return F
 
     def inverse_transform(self, F: Any) -> Array:
@@ -274,23 +272,27 @@ class Nystrom(Lift):
         )
         self.n_features_out_ = len(root)
 
-    def _values(self, rows: Table) -> Callable[[Table], Array]:
+    def _values(self, rows: Table) -> Callable[[slice], Array]:
         """The function k(x, L) of pieces of these rows."""
         if self._pairwise:
             index = self.landmark_indices_
             assert index is not None
-            return lambda part: GivenOperator(part.data).block(cols=index)
+            return lambda at: GivenOperator(rows.data[at]).block(cols=index)
         kernel, points = self.kernel_, Table(self.landmarks_, rows.columns).astype(rows.dtype)
         points = Table(_like(points.data, rows), rows.columns)
+        pairs = kernel.fast(rows, points)
+        if pairs is not None:
+            return partial(_filled, pairs, len(points), rows.dtype)
         centre = centre_of(points, points)
         z = Side(points, centre)
 
-        def plain(part: Table) -> Array:
+        def plain(at: slice) -> Array:
+            part = rows[at]
             K = kernel.on(Tile(Side(part, centre), z))
             return broadcast(K, (len(part), len(points)), rows.dtype)
 
         plainly = rows.sparse or type(kernel) is not Gaussian or np.ndim(kernel.bandwidth) > 0
-        return plain if plainly else _of_gaussian(kernel.bandwidth, points.data, plain)
+        return plain if plainly else _of_few(kernel.bandwidth, rows.data, points.data, plain)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -311,33 +313,35 @@ def _resolved(kernel: Any, rows: Table, weight: Array) -> Kernel:
     return positioned(resolve(kernel, rows), rows)
 
 
-def _of_gaussian(
-    bandwidth: float, points: Array, plain: Callable[[Table], Array]
-) -> Callable[[Table], Array]:
+def _filled(pairs: GaussianPairs, m: int, dtype: Any, at: slice) -> Array:
+    """The values of some rows with all m points."""
+    K = np.empty((at.stop - at.start, m), dtype)
+    pairs.fill(at, slice(0, m), K, 0, 0, np.empty(K.size, pairs.dtype))
+    return K
+
+
+def _of_few(
+    bandwidth: float, rows: Array, points: Array, plain: Callable[[slice], Array]
+) -> Callable[[slice], Array]:
     """exp(-|x - z|^2 / (2 bandwidth^2)) of pieces of rows, from their products with the points and
-    both norms: no copies of the rows. Where squared distances would lose digits, as far from the
-    origin, `plain`, which is what it is tested against."""
+    both norms: no copies of the rows, and no loop to compile. Where squared distances would lose
+    digits, as far from the origin, `plain`, which is what it is tested against."""
     with np.errstate(all="ignore"):
         scaled = points / points.dtype.type(bandwidth) / points.dtype.type(bandwidth)
         z = np.einsum("ij,ij->i", points, scaled)
 
-    def values(part: Table) -> Array:
+    def values(at: slice) -> Array:
+        part = rows[at]
         with np.errstate(all="ignore"):
-            x = np.einsum("ij,ij->i", part.data, part.data) / z.dtype.type(bandwidth) ** 2
+            x = np.einsum("ij,ij->i", part, part) / z.dtype.type(bandwidth) ** 2
             if not precise_enough(x, z, z.dtype, TOLERANCE[z.dtype]):
-                return plain(part)
-            E = part.data @ scaled.T
+                return plain(at)
+            E = part @ scaled.T
         E -= 0.5 * x[:, None]
         E -= 0.5 * z
         return np.asarray(np.exp(np.minimum(E, 0, out=E), out=E))
 
     return values
-
-
-def _times_upper(C: Array, root: Array, out: Array) -> None:
-    """out = C @ root for an upper triangular root, at about half the work."""
-    for cols in cuts(len(root), FACTOR_COLUMNS):
-        np.matmul(C[:, : cols.stop], root[: cols.stop, cols], out=out[:, cols])
 
 
 def _dense(A: Matrix) -> Array:

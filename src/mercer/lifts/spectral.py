@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.invariants import Each, Is, Number, Whole
+from mercer.invariants import Each, Is, Number, Text, Whole
 from mercer.kernels import (
     Cauchy,
     Constant,
@@ -29,7 +29,7 @@ from mercer.kernels import (
     Sinc,
 )
 from mercer.ops.fastfood import Fastfood
-from mercer.ops.frequencies import frequencies
+from mercer.ops.frequencies import FACTORS, REFLECTIONS, frequencies
 from mercer.ops.frozen import FrozenArray
 from mercer.ops.measures import (
     CauchyColumns,
@@ -43,7 +43,7 @@ from mercer.ops.measures import (
     Student,
 )
 from mercer.ops.philox import Stream
-from mercer.pairs.linear import after, picked, width_in
+from mercer.pairs.linear import after, picked, through, width_in
 from mercer.pairs.side import per_column
 from mercer.store import register
 
@@ -86,21 +86,42 @@ class SpectralMeasure:
 
     amplitude: float
     atoms: tuple[Atom, ...]
+    rotations: str = FACTORS  # as in files of before there were others
 
-    must = dict(amplitude=Number(0), atoms=Each(Is("Atom")))
+    must = dict(amplitude=Number(0), atoms=Each(Is("Atom")), rotations=Text(FACTORS, REFLECTIONS))
 
     def frequencies(
-        self, d: int, m: int, stream: Stream, kind: str, start: int = 0, stop: int | None = None
+        self,
+        d: int,
+        m: int,
+        stream: Stream,
+        kind: str,
+        start: int = 0,
+        stop: int | None = None,
+        dtype: Any = np.float64,
     ) -> Array:
         """Rows start to stop of m frequencies (m, d); any rows alone are the same bits."""
-        stop = m if stop is None else stop
-        W = np.zeros((stop - start, d))
+        stop, made = m if stop is None else stop, {"rotations": self.rotations, "dtype": dtype}
+        W = np.zeros((stop - start, d), dtype)
         for i, atom in enumerate(self.atoms):
             columns: Any = slice(None) if atom.columns is None else list(atom.columns)
             width = atom.seen(d)
-            draws = frequencies(atom.measure, width, m, stream.child(i), kind, start, stop)
+            draws = frequencies(atom.measure, width, m, stream.child(i), kind, start, stop, **made)
             W[:, columns] += back(draws / per_column(atom.bandwidth, width), atom.map)
         return W
+
+    def angles(self, X: Array, m: int, stream: Stream, kind: str) -> Array:
+        """X W' for all of the frequencies W, which are not formed: for few rows."""
+        made: dict[str, Any] = {"rotations": self.rotations, "dtype": X.dtype}
+        P = np.zeros((m, len(X)), X.dtype)
+        for i, atom in enumerate(self.atoms):
+            seen = X if atom.columns is None else X[:, list(atom.columns)]
+            seen = np.asarray(seen if atom.map is None else through(seen, atom.map))
+            times = (seen / per_column(atom.bandwidth, seen.shape[1])).astype(X.dtype).T
+            P += frequencies(
+                atom.measure, len(times), m, stream.child(i), kind, times=times, **made
+            )
+        return np.ascontiguousarray(P.T)
 
     def structured(self, d: int, m: int, stream: Stream) -> tuple[Fastfood, Any, Any]:
         """Frequencies that need no matrix, what to divide the columns by, and what they are first

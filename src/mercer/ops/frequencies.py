@@ -4,20 +4,25 @@ drawn alone."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, pairwise
+from typing import Any
 
 import numpy as np
-from scipy.stats import qmc
+from scipy.fft import irfft
 
 from mercer.inputs import Array
 from mercer.ops.measures import Measure, Radial
-from mercer.ops.philox import Stream, bits, normals, permutation, uniforms
+from mercer.ops.philox import Stream, normals, permutation, uniforms
+from mercer.ops.reflections import turn, turned
+from mercer.ops.sobol import sobol_points
 from mercer.ops.threads import parallel_map, single_blas
 
+FACTORS, REFLECTIONS = "factors", "reflections"  # how random bases are made of normals
+LONG = 8  # times the root of d: norms from which float32 is not enough
 SEARCH_ROWS = 512  # most rows of one search: the energy it minimises has n^2 terms
 MAX_TURNED_ROWS = 2048  # rows turned together beyond that cost more, d n^2, than they gain
-SOBOL_BITS = 30
 MAX_SOBOL_COLUMNS = 21201  # dimensions for which direction numbers are published (Joe & Kuo 2008)
 MAX_SEARCH_COLUMNS = 256  # beyond, 512 vectors are too few for an optimum much below a tight frame
 DESCENT_STEPS = 24  # the error falls little after that
@@ -36,9 +41,14 @@ def frequencies(
     kind: str = "auto",
     start: int = 0,
     stop: int | None = None,
+    *,
+    rotations: str = FACTORS,
+    dtype: Any = np.float64,
+    times: Array | None = None,
 ) -> Array:
     """Rows start to stop of the m frequencies (m, d) of a map, at unit bandwidth (divide column j
-    by bandwidth_j).
+    by bandwidth_j); in float32 those of float64 to rounding, at less cost. Their products with the
+    columns of a matrix `times` (d, k) need no bases, which is less work for few columns.
 
     Every row follows the measure exactly, whatever the kind, and rows of different streams are
     independent: the estimate is unbiased, also from a part of the rows, and sums over two streams
@@ -47,6 +57,9 @@ def frequencies(
     kind: "iid"; "orthogonal", Haar bases with stratified norms; "qmc", scrambled Sobol points
     through inverse distribution functions; "design", optimised directions, stratified norms, turned
     at random; "auto", see `choose`.
+
+    rotations: how random bases are made of normals: "reflections", or as in files of before these,
+    "factors".
 
     >>> from mercer.ops.measures import Normal
     >>> W = frequencies(Normal(), 4, 100, Stream(7))
@@ -57,7 +70,8 @@ def frequencies(
     kind = choose(measure, d, m) if kind == "auto" else kind
     if kind not in RULES:
         raise ValueError(f"kind must be one of auto, {', '.join(RULES)}, got {kind!r}.")
-    return RULES[kind](measure, d, m, stream, start, max(start, stop))
+    basis = Bases(rotations, dtype, times)
+    return RULES[kind](measure, d, m, stream, start, max(start, stop), basis)
 
 
 def choose(measure: Measure, d: int, m: int) -> str:
@@ -78,23 +92,64 @@ def choose(measure: Measure, d: int, m: int) -> str:
     return "qmc" if d <= min(m / 2, MAX_SOBOL_COLUMNS) else "iid"
 
 
-def _iid(measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int) -> Array:
-    return measure.rows(uniforms(stream, start, stop, measure.width(d)), d)
+@dataclass(frozen=True)
+class Bases:
+    """How random bases are made, in which precision, and what they are multiplied with."""
+
+    rotations: str = FACTORS
+    dtype: Any = np.float64
+    times: Array | None = None
+
+    def plain(self, W: Array) -> Array:
+        """Frequencies that need none."""
+        return (W if self.times is None else W @ self.times).astype(self.dtype, copy=False)
+
+    def rows(self, n: int, d: int, stream: Stream, dtype: Any) -> Array:
+        """n <= d rows of a random orthogonal matrix, or their products."""
+        if self.times is None:
+            make = haar if self.rotations == FACTORS else turned
+            return make(n, d, stream).astype(dtype) if make is haar else turned(n, d, stream, dtype)
+        A = np.zeros((d, self.times.shape[1]), dtype)
+        A[: len(self.times)] = self.times
+        if self.rotations == FACTORS:
+            return haar(n, d, stream).astype(dtype) @ A
+        return turn(A, n, stream)
 
 
-def _qmc(measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int) -> Array:
-    return measure.rows(sobol_points(stream, start, stop, measure.width(d)), d)
+def _iid(
+    measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int, basis: Bases
+) -> Array:
+    return basis.plain(measure.rows(uniforms(stream, start, stop, measure.width(d)), d))
 
 
-def _orthogonal(measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int) -> Array:
-    n = _radial(measure).ambient(d)
-    return _turned(_radial(measure), d, range(0, m + n, n), np.eye, stream, start, stop)
+def _qmc(
+    measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int, basis: Bases
+) -> Array:
+    return basis.plain(measure.rows(sobol_points(stream, start, stop, measure.width(d)), d))
 
 
-def _design(measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int) -> Array:
+def _orthogonal(
+    measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int, basis: Bases
+) -> Array:
     law = _radial(measure)
     n = law.ambient(d)
-    return _turned(law, d, _edges(m, n), lambda rows: design(law, n, rows), stream, start, stop)
+    return _turned(law, d, range(0, m + n, n), lambda Q, rows: Q, stream, start, stop, basis)
+
+
+def _design(
+    measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int, basis: Bases
+) -> Array:
+    law = _radial(measure)
+    n = law.ambient(d)
+
+    def spread(Q: Array, rows: int) -> Array:
+        if rows <= n and n > 1:
+            return Q
+        if n > MAX_SEARCH_COLUMNS:
+            return _framed(Q, rows)
+        return design(law, n, rows).astype(Q.dtype, copy=False) @ Q
+
+    return _turned(law, d, _edges(m, n), spread, stream, start, stop, basis)
 
 
 def _edges(m: int, d: int) -> list[int]:
@@ -124,77 +179,43 @@ def _turned(
     law: Radial,
     d: int,
     edges: Sequence[int],
-    vectors: Callable[[int], Array],
+    spread: Callable[[Array, int], Array],
     stream: Stream,
     start: int,
     stop: int,
+    basis: Bases,
 ) -> Array:
-    """Rows start to stop of the blocks between edges, one of n rows made of `vectors(n)`; only
-    those met are drawn."""
+    """Rows start to stop of the blocks between edges; only those met are drawn. One of `rows` has
+    unit vectors that `spread` makes of a random basis, norms through the strata of their law, and a
+    random order."""
     met = [(b, a, z) for b, (a, z) in enumerate(pairwise(edges)) if a < stop and start < z]
+    n, columns = law.ambient(d), d if basis.times is None else None
 
     def block(job: tuple[int, int, int]) -> Array:
         b, a, z = job
-        return _block(law, vectors(z - a), stream.child(b))[max(start - a, 0) : stop - a, :d]
+        own, rows = stream.child(b), z - a
+        r = _norms(law, rows, n, own.child(0))
+        long = r.max() > LONG * n**0.5  # angles of long ones need all digits
+        Q = basis.rows(min(rows, n), n, own.child(1), np.float64 if long else basis.dtype)
+        order = permutation(own.child(2), rows)  # so that each row alone follows the law
+        W = spread(Q, rows)[order, :columns]
+        W *= r[order, None].astype(W.dtype)
+        return W[max(start - a, 0) : stop - a].astype(basis.dtype, copy=False)
 
     with single_blas():  # the same bits whatever the number of threads
-        rows = parallel_map(block, met)
-    return np.concatenate([np.empty((0, d)), *rows])
+        found = parallel_map(block, met)
+    return found[0] if len(found) == 1 else np.concatenate(found or [np.empty((0, d))])
 
 
-def _block(law: Radial, U: Array, stream: Stream) -> Array:
-    """Unit vectors U (n, d) under one rotation, norms through the n strata of their law, in random
-    order."""
-    n, d = U.shape
-    u = (np.arange(n) + uniforms(stream.child(0), 0, n, 1)[:, 0]) / n
-    r = law.radius(
+def _norms(law: Radial, rows: int, d: int, stream: Stream) -> Array:
+    """One in each stratum of their law."""
+    u = (np.arange(rows) + uniforms(stream, 0, rows, 1)[:, 0]) / rows
+    return law.radius(
         np.minimum(u, 1 - 2.0**-53), d
     )  # the last stratum may round to 1, where the norm is infinite
-    Q = haar(min(n, d), d, stream.child(1))
-    W = r[:, None] * (Q if n < d else U @ Q)  # where n < d, U is the identity beside zeros
-    return W[permutation(stream.child(2), n)]  # so that each row alone follows the law
 
 
 RULES = {"iid": _iid, "orthogonal": _orthogonal, "qmc": _qmc, "design": _design}
-
-
-def sobol_points(stream: Stream, start: int, stop: int, d: int) -> Array:
-    """Points start to stop (stop - start, d) of a Sobol sequence, scrambled by random triangular
-    matrices and shifts.
-
-    Matousek (1998), "On the L2-discrepancy for anchored boxes". The bits below the scrambled ones
-    are drawn too, so that each point is uniform to the last bit.
-
-    >>> U = sobol_points(Stream(7), 0, 8, 2)
-    >>> np.array_equal(sobol_points(Stream(7), 3, 5, 2), U[3:5]), sorted((U[:, 1] * 8).astype(int).tolist())
-    (True, [0, 1, 2, 3, 4, 5, 6, 7])
-    """
-    x = (_plain(start, stop, d) * 2**SOBOL_BITS).astype(np.uint32)
-    U = (_scrambled(x, stream) + uniforms(stream.child(1), start, stop, d)) * 2.0**-SOBOL_BITS
-    return np.minimum(U, 1 - 2.0**-53)  # the sum may round up to 1
-
-
-def _plain(start: int, stop: int, d: int) -> Array:
-    engine = qmc.Sobol(d, scramble=False, bits=SOBOL_BITS)
-    if start:
-        return engine.fast_forward(start).random(stop - start)
-    return engine.random_base2(max(stop - 1, 0).bit_length())[
-        :stop
-    ]  # a first draw not of a power of 2 would warn
-
-
-def _scrambled(x: Array, stream: Stream) -> Array:
-    """L x + shift over the bits, L lower triangular with ones on the diagonal."""
-    random = (
-        bits(stream.child(0), 0, SOBOL_BITS + 1, x.shape[1]) >> np.uint64(64 - SOBOL_BITS)
-    ).astype(np.uint32)
-    y = np.broadcast_to(random[SOBOL_BITS], x.shape).copy()
-    for b in range(SOBOL_BITS):
-        column = random[b] & np.uint32(2**b - 1) | np.uint32(
-            2**b
-        )  # where bit b goes: itself and random lower ones
-        y ^= (x >> np.uint32(b) & np.uint32(1)) * column
-    return y
 
 
 @lru_cache(maxsize=64)
@@ -227,20 +248,21 @@ def _vectors(measure: Radial, d: int, n: int) -> Array:
     if n <= d:
         return np.eye(n, d)
     if d > MAX_SEARCH_COLUMNS:
-        return _tight_frame(n, d)
+        return _tight_frame(n, d)  # which `_framed` does not form
     r = measure.radius((np.arange(n) + 0.5) / n, d)
     return _descend(_start(n, d), np.minimum(r, MAX_NORM))
 
 
 def haar(n: int, d: int, stream: Stream) -> Array:
-    """n <= d rows of a random orthogonal matrix, uniform over all.
+    """n <= d rows of a random orthogonal matrix, uniform over all, by a factor of a normal one.
 
     >>> Q = haar(2, 3, Stream(7))
     >>> np.allclose(Q @ Q.T, np.eye(2))
     True
     """
     Q, R = np.linalg.qr(normals(stream, 0, n, d).T)
-    return (Q * np.sign(np.diag(R))).T  # without the signs LAPACK's convention would show
+    Q *= np.sign(np.diag(R))  # without the signs LAPACK's convention would show
+    return Q.T
 
 
 def _descend(U: Array, r: Array) -> Array:
@@ -331,6 +353,22 @@ def _tight_frame(n: int, d: int) -> Array:
     j, k = np.ogrid[:n, 1 : d // 2 + 1]
     waves = _real(np.exp(2j * np.pi * (j * k % n) / n))
     return _unit(np.hstack([waves, np.full((n, d % 2), 0.5**0.5)]))
+
+
+def _framed(Q: Array, n: int) -> Array:
+    """_tight_frame(n, d) @ Q, whose columns are waves: one Fourier transform.
+
+    >>> Q = haar(5, 5, Stream(7))
+    >>> np.allclose(_framed(Q, 8), _tight_frame(8, 5) @ Q)
+    True
+    """
+    d = len(Q)
+    spectrum = np.zeros((d // 2 + 1, Q.shape[1]), np.result_type(Q.dtype, np.complex64))
+    spectrum[1:].real, spectrum[1:].imag = Q[0 : d - d % 2 : 2], -Q[1::2]
+    if d % 2:
+        spectrum[0] = 2**0.5 * Q[-1]
+    spectrum *= n / (2 * d) ** 0.5
+    return np.asarray(irfft(spectrum, n, axis=0))
 
 
 def _real(Z: Array) -> Array:
