@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mercer.engines.scheduler import CLOSED, WorkerError
+from mercer.engines.scheduler import CLOSED, WorkerError, current_client
 
 SUFFIXES = (".parquet", ".parq", ".csv", ".csv.gz", ".json", ".jsonl", ".orc", ".arrow")
 DEEP = 8  # levels of arguments that are looked at
@@ -35,7 +35,10 @@ def inlined(parts: Sequence[Sequence[Any]]) -> list[Inlined] | None:
     graph = merged(parts)
     if any(v.key not in graph for part in parts for v in part if v is not None):
         raise WorkerError(CLOSED)  # results of a client go with it
-    if any(map(_held, graph.values())):
+    beyond = next(_beyond(graph), None)
+    if beyond is not None and current_client() is None:
+        raise WorkerError(CLOSED)
+    if beyond is not None or any(map(_held, graph.values())):
         return None
     found, seen = [], Counter[Hashable]()
     for part in parts:
@@ -93,6 +96,15 @@ def _needed(graph: dict[Hashable, Any], keys: Iterable[Hashable]) -> dict[Hashab
             own[key] = graph[key]
             waiting += get_dependencies(graph, key)
     return own
+
+
+def _beyond(graph: Mapping[Hashable, Any]) -> Iterator[Hashable]:
+    """What tasks need that is not in the graph: results that a client holds, where dask has made
+    tasks of them already (as `rechunk` does)."""
+    for task in graph.values():
+        for key in getattr(task, "dependencies", ()):
+            if key not in graph:
+                yield key
 
 
 def _held(task: Any) -> bool:
