@@ -303,8 +303,8 @@ def learnt(model: Any, name: str, found: str, *given: Any, **options: Any) -> An
         raise ValueError(
             f"X is a dask collection, and {type(model).__name__} {told}; give it rows in memory (X.compute())."
         )
-    names = ("X", "y", "sample_weight")
-    told = [collection(v, n) for v, n in zip(given, names[: len(given)], strict=True)]
+    names = ("X", "y", "sample_weight")[: len(given)]
+    first = [collection(v, n) for v, n in zip(given, names, strict=True)]
     options = {n: collection(v, n) for n, v in options.items()}
-    fit(*told, **options)
-    return model if name == "fit" else model.transform(options["X"] if "X" in options else told[0])
+    fit(*first, **options)
+    return model if name == "fit" else model.transform(options["X"] if "X" in options else first[0])

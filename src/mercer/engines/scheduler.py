@@ -82,7 +82,7 @@ def sentence(error: Exception, places: Sequence[Any]) -> str | None:
     if kind == "CommClosedError":
         return "the scheduler does not answer any more; start it again, and fit with a new client."
     if "deserialization of the task graph" in str(error):
-        return "scheduler or workers cannot read what is sent to them; install the same mercer, dask and Python on all of them, and start them again."
+        return "scheduler or workers cannot read what is sent; install the same mercer, dask and Python on all, and start them again."
     return None
 
 
