@@ -18,6 +18,7 @@ ENDING = 10  # seconds that workers have to end by themselves
 LEAST = 500_000_000  # bytes of a worker, of which programs alone take 400 MB
 QUIET = {
     "distributed.scheduler.worker-saturation": 1.0,  # who fails is told from who waits
+    "distributed.worker.profile.enabled": False,  # 5 % of the work at 64 features
     "distributed.admin.large-graph-warning-threshold": "1GB",  # the sample travels with its tasks
 }
 
