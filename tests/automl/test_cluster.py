@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -194,6 +195,28 @@ def test_other_files_and_empty_ones_are_taken(tmp_path):
     data = TablePartitions.of_source(source)
     assert data.rows == ROWS
     assert len(list(data.filled())) < len(data)
+
+
+@pytest.mark.parametrize(
+    ("cuts", "rows", "ends"),
+    [
+        ((), None, [1500, 3000, 4500, 6000]),
+        ((), 100, list(range(400, 6001, 400))),
+        ((5600,), None, [1400, 2800, 4200, 5600, 6000]),
+    ],
+    ids=["one group", "many", "a long one and a short one"],
+)
+def test_a_long_row_group_is_cut_where_there_are_few(cuts, rows, ends, tmp_path):
+    source = replace(written(tmp_path / "d", cuts, rows), rows=700)  # of a batch
+    data = TablePartitions.of_source(source)
+    assert [p.stop for p in data.places] == ends
+    assert len(set(data.keys)) == len(ends)
+    pieces = [piece for part in data.graphs for piece, _ in part.pieces()]
+    assert [len(part) for part in data.graphs] == np.diff([0, *ends]).tolist()
+    at = np.concatenate([first + np.arange(batch.num_rows) for batch, first in pieces])
+    assert np.array_equal(at, np.arange(ROWS))
+    found = pa.Table.from_batches([batch for batch, _ in pieces]).to_pandas()
+    assert found.equals(table().to_pandas()[found.columns])
 
 
 SCRIPT = """

@@ -32,28 +32,32 @@ def rows(pause=0.0, log="", fatal=None):
     """PARTS partitions that take their time, of rows that their number gives."""
     size = ROWS
 
-    def make(block, block_info=None):
-        import os
-        import time
+    class Make:
+        def __call__(self, block, block_info=None):
+            import os
+            import time
 
-        import numpy as np
+            import numpy as np
 
-        i = block_info[0]["chunk-location"][0]
-        if log:
-            with open(log, "a") as file:
-                file.write(f"{i} ")
-        time.sleep(pause)
-        if fatal is not None and i == fatal:
-            held = []
-            for _ in range(200):
-                held.append(np.ones(4_000_000))  # 32 MB, until the nanny sees it
-                time.sleep(0.05)
-            os._exit(1)
-        return np.random.default_rng(i).normal(size=(size, 4))
+            i = block_info[0]["chunk-location"][0]
+            if log:
+                with open(log, "a") as file:
+                    file.write(f"{i} ")
+            time.sleep(pause)
+            if fatal is not None and i == fatal:
+                held = []
+                for _ in range(200):
+                    held.append(np.ones(4_000_000))  # 32 MB, until the nanny sees it
+                    time.sleep(0.05)
+                os._exit(1)
+            return np.random.default_rng(i).normal(size=(size, 4))
+
+        def __dask_tokenize__(self):  # older Dask adds it to the name
+            return fatal
 
     blank = da.zeros((ROWS * PARTS, 4), chunks=(ROWS, 4))
     name = f"rows-{fatal}"  # the same for the same rows, however long they take
-    return blank.map_blocks(make, name=name, dtype=float)
+    return blank.map_blocks(Make(), name=name, dtype=float)
 
 
 TARGETS = np.random.default_rng(99).normal(size=ROWS * PARTS)

@@ -14,6 +14,8 @@ from mercer.methods import Fourier
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
+bag = pytest.importorskip("dask.bag")
+delayed = pytest.importorskip("dask").delayed
 pd = pytest.importorskip("pandas")
 
 RNG = np.random.default_rng(0)
@@ -145,6 +147,11 @@ def test_empty_partitions_are_answered():
         (lambda: KernelRidge(alpha=-1).fit(da.ones((9, 2)), da.ones(9)), "alpha must be"),
         (lambda: KernelRidge().partial_fit(da.ones((9, 2)), da.ones(9)), "takes none in partial_fit"),
         (lambda: MODEL.predict(da.ones((9, 2))), "2 features"),
+        (lambda: KernelRidge().fit(delayed(X), da.ones(9)), "X is a delayed value"),
+        (lambda: KernelRidge().fit(da.ones((9, 2)), delayed(Y)), "y is a delayed value"),
+        (lambda: MODEL.predict(delayed(X)), "X is a delayed value"),
+        (lambda: KernelRidge().fit(bag.from_sequence([1, 2]), da.ones(2)), "a dask array of rows and columns"),
+        (lambda: NGrams().fit(bag.from_sequence([1, 2])), "X must hold texts, got int"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_refused_in_a_sentence(call, told):
@@ -216,3 +223,42 @@ def test_a_partition_that_fails_is_named_with_its_file(suffix, tmp_path):
     told = rf"^partition 1 of 3 \(part-1.{suffix}, rows 90 to 179\): X contains NaN"
     with pytest.raises(ValueError, match=told):
         KernelRidge(via="features").fit(frame[["a", "b"]], frame.c)
+
+
+def fails(part, number):
+    if number == 2:
+        raise KeyError("no such row")
+    return part.drop(columns="b") if number == 3 else part
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        ([0, 2, 1], r"^partition 1 of 3 could not be read: KeyError: 'no such row'$"),
+        ([0, 1, 3], r"^partition 2 of 3: The columns in the computed data .* Missing: \['b'\]$"),
+    ],
+)
+def test_a_partition_that_fails_as_rows_are_counted_is_named(numbers, told):
+    whole = dd.from_map(lambda i: FRAME, numbers, meta=FRAME.iloc[:0])
+    lazy = whole.map_partitions(
+        lambda part, partition_info=None: (
+            part if partition_info is None else fails(part, numbers[partition_info["number"]])
+        ),
+        meta=FRAME.iloc[:0],
+    )
+    with pytest.raises(ValueError, match=told):
+        KernelRidge(via="features").fit(lazy[["a", "b"]], lazy.c)
+
+
+def test_bags_are_columns_of_texts():
+    texts = [f"{a} {b} {c}" for a in "pq" for b in "rstu" for c in "vwxyz"]
+    lazy = bag.from_sequence([t.upper() for t in texts], npartitions=3).map(str.lower)
+    own = NGrams(weight="tfidf", n_features=64).fit(texts)
+    grams = NGrams(weight="tfidf", n_features=64).fit(lazy)
+    assert abs(grams.transform(lazy).compute() - own.transform(texts)).max() == 0
+    y = np.arange(len(texts)) % 7.0
+    m = KernelRidge(lift=NGrams(n_features=64))
+    lengths = tuple(lazy.map_partitions(lambda part: [len(list(part))]).compute())
+    m.fit(lazy, da.from_array(y, chunks=(lengths,)))
+    there = KernelRidge(lift=NGrams(n_features=64)).fit(texts, y).predict(texts)
+    np.testing.assert_allclose(m.predict(lazy).compute(), there, rtol=1e-7)

@@ -201,3 +201,32 @@ def test_partitions_that_share_work_do_it_once():
     assert data.graphs is None
     assert fold(data, Rowwise()).values.tolist() == [10 * (4 + 6)] * 2
     assert len(calls) == 1
+
+
+def test_a_small_graph_is_computed_as_dask_does_and_lets_go_of_what_is_used():
+    import dask
+
+    there = {"now": 0, "most": 0}
+
+    class Held:
+        def __init__(self, value):
+            self.value = value
+            there["now"] += 1
+            there["most"] = max(there["most"], there["now"])
+
+        def __del__(self):
+            there["now"] -= 1
+
+    add = dask.delayed(lambda *v: Held(sum(x.value for x in v)), pure=False)
+    first = dask.delayed(Held, pure=False)(1)
+    last = first
+    for _ in range(20):
+        last = add(last, last)
+    beside = add(last, first)
+    from mercer.engines.graphs import Inlined, merged
+
+    graph = merged([(last, beside)])
+    found = Inlined(graph, [last.key, None, beside.key])()
+    assert [None if v is None else v.value for v in found] == [2**20, None, 2**20 + 1]
+    assert there["most"] <= 4
+    assert Inlined({"a": 1, "b": (sum, ["a", "a"])}, ["b"])() == [2]  # tasks of before Dask 2024.12

@@ -3,9 +3,10 @@ priorities; and their rows, treated where they are summed."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ from mercer.tables.read.formats import parquet_groups
 
 PART_ROWS = 1 << 18  # of parquet row groups that are one partition, at most
 FEW_ROWS, MANY_PARTS = 1 << 14, 64  # of so few, or of a part in so many of all rows
+# a row group of more rows is cut in up to CUTS ranges where groups are fewer than FEW_PARTS: each range
+# reads those before it too
+CUTS, FEW_PARTS = 4, 8
 PIECE_BYTES = 1 << 22  # of rows in memory that are one partition
 
 
@@ -34,17 +38,25 @@ class TablePart:
 
     source: Source
     start: int = 0  # the number of its first row
+    within: tuple[int, int] | None = None  # the rows of the source that are meant; None: all
 
     def __call__(self) -> list[Any]:
         return [self, None, None]
 
     def __len__(self) -> int:
+        if self.within is not None:
+            return self.within[1] - self.within[0]
         return sum(batch.num_rows for batch in self.source.batches())
 
     def pieces(self) -> Iterator[tuple[tuple[Batch, int], int]]:
         """Batches with the number of their first row."""
+        low, high = self.within or (0, sys.maxsize)
         for batch, first in enumerate_batches(self.source):
-            yield (batch, self.start + first), batch.num_rows
+            if first >= high:
+                return
+            skipped = max(low - first, 0)
+            if (n := min(high - first, batch.num_rows) - skipped) > 0:
+                yield (batch.slice(skipped, n), self.start + first + skipped - low), n
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +101,10 @@ class TablePartitions(Partitions):
         ]
         rows = sum(sum(n) for n in groups if n is not None)
         most = min(PART_ROWS, max(FEW_ROWS, rows // MANY_PARTS))
+        whole = sum(1 if n is None else len(n) for n in groups)
+        cuts = min(CUTS, -(-FEW_PARTS // max(whole, 1)))
         each = zip(source.parts, groups, strict=True)
-        found = [one for part, n in each for one in _parts(source, part, n, most)]
+        found = [one for part, n in each for one in _parts(source, part, n, most, cuts)]
         asked = [i for i, (_, n) in enumerate(found) if n is None]
         counts = dict(zip(asked, counted([found[i][0] for i in asked]), strict=True))
         sizes = [counts[i] if n is None else n for i, (_, n) in enumerate(found)]
@@ -130,9 +144,10 @@ class TablePartitions(Partitions):
 
 
 def _parts(
-    source: Source, part: Any, groups: list[int] | None, most: int
+    source: Source, part: Any, groups: list[int] | None, most: int, cuts: int
 ) -> Iterator[tuple[TablePart, int | None]]:
-    """Of one file, with their rows where they are known: groups of up to `most`, or a single one."""
+    """Of one file, with their rows where they are known: groups of up to `most` together, or a
+    single one, in up to so many cuts."""
 
     def of(held: tuple[int, ...] | None) -> TablePart:
         return TablePart(replace(source, parts=(replace(part, groups=held),), may_be_empty=True))
@@ -144,17 +159,29 @@ def _parts(
     n = 0
     for i, rows in enumerate(groups):
         if held and n + rows > most:
-            yield of(tuple(held)), n
+            yield from _ranges(of(tuple(held)), n, most, cuts)
             held, n = [], 0
         held.append(i)
         n += rows
-    yield of(tuple(held)), n
+    yield from _ranges(of(tuple(held)), n, most, cuts)
+
+
+def _ranges(part: TablePart, n: int, most: int, cuts: int) -> Iterator[tuple[TablePart, int]]:
+    """The part, or ranges of its rows where they are more than `most`."""
+    count = min(cuts, -(-n // most))
+    if count <= 1:
+        yield part, n
+        return
+    ends = [n * i // count for i in range(count + 1)]
+    for within in pairwise(ends):
+        yield replace(part, within=within), within[1] - within[0]
 
 
 def _name(part: TablePart) -> tuple[str, ...]:
     (file,) = part.source.parts
     stamp = file.stamp
-    return (str(file.path), str(stamp.size), str(stamp.time), stamp.head.hex(), str(file.groups))
+    rows = str((file.groups, part.within))
+    return (str(file.path), str(stamp.size), str(stamp.time), stamp.head.hex(), rows)
 
 
 def counted(parts: Sequence[TablePart]) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -14,8 +15,10 @@ from mercer.engines.scheduler import WorkerError
 
 ANSWER = 10  # seconds that a scheduler has to answer, and to show a worker
 ENDING = 10  # seconds that workers have to end by themselves
+LEAST = 500_000_000  # bytes of a worker, of which programs alone take 400 MB
 QUIET = {
     "distributed.scheduler.worker-saturation": 1.0,  # who fails is told from who waits
+    "distributed.worker.profile.enabled": False,  # 5 % of the work at 64 features
     "distributed.admin.large-graph-warning-threshold": "1GB",  # the sample travels with its tasks
 }
 
@@ -50,6 +53,10 @@ def _one_sentence() -> Iterator[None]:
 @contextmanager
 def _local(memory: float) -> Iterator[None]:
     """Processes of one thread, one for each core. Ctrl-C is of this process alone, which ends them."""
+    if memory < LEAST:
+        raise UsageError(
+            "--cluster local takes --memory 500MB or more, which each of its workers may hold; give that, or --checkpoint alone."
+        )
     from distributed import Client, LocalCluster
 
     n = os.process_cpu_count() if hasattr(os, "process_cpu_count") else len(os.sched_getaffinity(0))
@@ -84,7 +91,11 @@ def deaf(name: str) -> Iterator[None]:
         return
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # which hears again whatever thread begins it
+    # it hears again whatever thread begins it, and tells of semaphores of workers that were killed
+    told = "ignore:resource_tracker:UserWarning"
+    sys.warnoptions.append(told)
+    resource_tracker.ensure_running()
+    sys.warnoptions.remove(told)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {number})
     try:
         yield

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mercer.engines.scheduler import CLOSED, WorkerError
+from mercer.engines.scheduler import CLOSED, WorkerError, current_client
 
 SUFFIXES = (".parquet", ".parq", ".csv", ".csv.gz", ".json", ".jsonl", ".orc", ".arrow")
 DEEP = 8  # levels of arguments that are looked at
@@ -22,11 +22,36 @@ class Inlined:
         self.graph, self.keys = graph, keys
 
     def __call__(self) -> list[Any]:
+        known = [k for k in self.keys if k is not None]
+        found = dict(zip(known, computed(self.graph, known), strict=True))
+        return [None if k is None else found[k] for k in self.keys]
+
+
+def computed(graph: Mapping[Hashable, Any], keys: Sequence[Hashable]) -> list[Any]:
+    """Values of a small graph, each task after what it needs; what none needs any more is let go.
+    `dask.get` does the same, and plans its order at a cost that partitions of few rows would feel."""
+    if not all(hasattr(task, "dependencies") for task in graph.values()):
         import dask
 
-        known = [k for k in self.keys if k is not None]
-        found = dict(zip(known, dask.get(self.graph, known), strict=True))
-        return [None if k is None else found[k] for k in self.keys]
+        return list(dask.get(graph, keys))
+    users = Counter(d for task in graph.values() for d in task.dependencies) + Counter(keys)
+    values: dict[Hashable, Any] = {}
+    waiting = list(keys)
+    while waiting:
+        key = waiting[-1]
+        needs = () if key in values else graph[key].dependencies
+        if missing := [d for d in needs if d not in values]:
+            waiting += missing
+            continue
+        waiting.pop()
+        if key in values:
+            continue
+        values[key] = graph[key]({d: values[d] for d in needs})
+        users.subtract(needs)
+        for d in needs:
+            if not users[d]:
+                del values[d]
+    return [values[key] for key in keys]
 
 
 def inlined(parts: Sequence[Sequence[Any]]) -> list[Inlined] | None:
@@ -35,7 +60,10 @@ def inlined(parts: Sequence[Sequence[Any]]) -> list[Inlined] | None:
     graph = merged(parts)
     if any(v.key not in graph for part in parts for v in part if v is not None):
         raise WorkerError(CLOSED)  # results of a client go with it
-    if any(map(_held, graph.values())):
+    beyond = next(_beyond(graph), None)
+    if beyond is not None and current_client() is None:
+        raise WorkerError(CLOSED)
+    if beyond is not None or any(map(_held, graph.values())):
         return None
     found, seen = [], Counter[Hashable]()
     for part in parts:
@@ -93,6 +121,15 @@ def _needed(graph: dict[Hashable, Any], keys: Iterable[Hashable]) -> dict[Hashab
             own[key] = graph[key]
             waiting += get_dependencies(graph, key)
     return own
+
+
+def _beyond(graph: Mapping[Hashable, Any]) -> Iterator[Hashable]:
+    """What tasks need that is not in the graph: results that a client holds, where dask has made
+    tasks of them already (as `rechunk` does)."""
+    for task in graph.values():
+        for key in getattr(task, "dependencies", ()):
+            if key not in graph:
+                yield key
 
 
 def _held(task: Any) -> bool:

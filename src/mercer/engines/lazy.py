@@ -55,9 +55,9 @@ class LazyColumns:
         """From the metadata; ValueError where there are no rows of numbers, or of texts."""
         if texts:
             return cls(1, None, np.dtype(np.float64), True)
-        if hasattr(X, "columns"):
+        if (n := dimensions(X)) == 2 and hasattr(X, "columns"):
             return cls._of_frame(X, name)
-        if getattr(X, "ndim", 0) != 2:
+        if n != 2:
             raise ValueError(
                 f"{name} must be a dask array of rows and columns or a dask dataframe, got {shape_of(X)}."
             )
@@ -106,16 +106,49 @@ def _float(kind: Any, name: str) -> np.dtype[Any]:
     return np.dtype(np.float32) if known in (np.float16, np.float32) else np.dtype(np.float64)
 
 
+def collection(v: Any, name: str) -> Any:
+    """A dask collection as it is taken: a bag as a column of texts; delayed values are refused."""
+    kind = type(v).__module__
+    if kind.startswith("dask.delayed"):
+        raise ValueError(
+            f"{name} is a delayed value of unknown rows; make it an array, as by dask.array.from_delayed, or a dataframe."
+        )
+    if not kind.startswith("dask.bag"):
+        return v
+    import dask.array as da
+    from dask import delayed
+
+    parts = [delayed(_listed, pure=True)(part) for part in v.to_delayed()]
+    texts = [da.from_delayed(part, (np.nan,), meta=np.empty(0, object)) for part in parts]
+    return da.concatenate(texts, allow_unknown_chunksizes=True)
+
+
+def _listed(items: Any) -> Array:
+    """Items of a bag's partition, whatever they are, as an array of objects."""
+    found = list(items)
+    out = np.empty(len(found), object)
+    out[:] = found
+    return out
+
+
+def dimensions(X: Any) -> int | None:
+    """How many; None where X has none, as a delayed value, whose every attribute is delayed too."""
+    n = getattr(X, "ndim", None)
+    return n if isinstance(n, int) else None
+
+
 def shape_of(X: Any) -> str:
     """In a sentence."""
-    return f"{type(X).__name__} of {getattr(X, 'ndim', 'no')} dimensions"
+    n = dimensions(X)
+    return f"{type(X).__name__} of {'no' if n is None else n} dimensions"
 
 
 # answers
 def answered(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
     """What `model.name(X)` is, as a dask array with the chunks of X along its rows, or as a dask
     dataframe with its index where the model was told so (`set_output`)."""
-    texts = getattr(X, "ndim", 2) == 1
+    X = collection(X, "X")
+    texts = dimensions(X) == 1
     columns = LazyColumns.of(X, texts=texts)
     meta = model_answer(model, name, options, columns.example())  # also refuses other columns
     if isinstance(meta, tuple):
@@ -276,7 +309,8 @@ def learnt(model: Any, name: str, found: str, *given: Any, **options: Any) -> An
         raise ValueError(
             f"X is a dask collection, and {type(model).__name__} {told}; give it rows in memory (X.compute())."
         )
-    fit(*given, **options)
-    return (
-        model if name == "fit" else model.transform(options.get("X", given[0] if given else None))
-    )
+    names = ("X", "y", "sample_weight")[: len(given)]
+    first = [collection(v, n) for v, n in zip(given, names, strict=True)]
+    options = {n: collection(v, n) for n, v in options.items()}
+    fit(*first, **options)
+    return model if name == "fit" else model.transform(options["X"] if "X" in options else first[0])

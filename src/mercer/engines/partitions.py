@@ -12,13 +12,13 @@ import numpy as np
 
 from mercer.engines.graphs import Inlined, file_of, inlined
 from mercer.engines.lazy import LazyColumns, is_dask, shape_of
-from mercer.engines.scheduler import compute
+from mercer.engines.scheduler import compute, named
 
 
 @dataclass(frozen=True)
 class Place:
     """Where a partition stands: its number from 0, its rows among all, and its file where that is
-    known.
+    known; stop < start: its rows are not counted yet.
 
     >>> str(Place(2, 5, 200, 300)), str(Place(0, 1, 0, 10, "a.parquet"))
     ('partition 2 of 5 (rows 200 to 299)', 'partition 0 of 1 (a.parquet, rows 0 to 9)')
@@ -32,7 +32,8 @@ class Place:
 
     def __str__(self) -> str:
         rows = f"rows {self.start:,} to {self.stop - 1:,}" if self.stop > self.start else "no rows"
-        return f"partition {self.number} of {self.of} ({self.file + ', ' * bool(self.file)}{rows})"
+        told = [v for v in (self.file, rows if self.stop >= self.start else "") if v]
+        return f"partition {self.number} of {self.of}" + f" ({', '.join(told)})" * bool(told)
 
 
 class Pieces(Protocol):
@@ -74,13 +75,13 @@ class Partitions:
         sides = [("y", y), ("sample_weight", weight)]
         parts = [_blocks(X), *(_beside(v, name, X, lengths) for name, v in sides)]
         together = list(zip(*parts, strict=True))
+        graphs = inlined(together)
+        names = [""] * len(together) if graphs is None else list(map(file_of, graphs))
         if lengths is None:
-            lengths = counted(together)
+            lengths = counted(together, graphs, names)
         ends = list(accumulate(lengths))
         if not ends or not ends[-1]:
             raise ValueError("X has 0 rows (Found array with 0 sample(s)); give at least one.")
-        graphs = inlined(together)
-        names = [""] * len(ends) if graphs is None else map(file_of, graphs)
         places = [
             Place(i, len(ends), stop - n, stop, name)
             for i, (n, stop, name) in enumerate(zip(lengths, ends, names, strict=True))
@@ -152,11 +153,21 @@ def _cut(v: Any, name: str, lengths: list[int] | None) -> Any:
     return da.from_array(values, chunks=(tuple(lengths), *values.shape[1:]))
 
 
-def counted(parts: Sequence[tuple[Any, ...]]) -> list[int]:
+def counted(
+    parts: Sequence[tuple[Any, ...]], graphs: list[Inlined] | None, names: Sequence[str]
+) -> list[int]:
     """The rows of every partition, which its targets and weights must have too."""
     from dask import delayed
 
-    sizes = compute([delayed(_sizes)(list(part)) for part in parts])
+    if graphs is None:
+        tasks = [delayed(_sizes)(list(part)) for part in parts]
+    else:
+        places = [Place(i, len(parts), 0, -1, name) for i, name in enumerate(names)]
+        tasks = [
+            delayed(CountedRows(graph, place), pure=False)()
+            for graph, place in zip(graphs, places, strict=True)
+        ]
+    sizes = compute(tasks)
     for i, (n, *others) in enumerate(sizes):
         for name, m in zip(("y", "sample_weight"), others, strict=True):
             if m is not None and m != n:
@@ -164,6 +175,17 @@ def counted(parts: Sequence[tuple[Any, ...]]) -> list[int]:
                     f"partition {i} of X has {n:,} rows and that of {name} {m:,} (inconsistent numbers of samples); cut both alike."
                 )
     return [n for n, *_ in sizes]
+
+
+class CountedRows:
+    """One task: how many rows a partition has, or what is wrong with it."""
+
+    def __init__(self, graph: Inlined, place: Place) -> None:
+        self.graph, self.place = graph, place
+
+    def __call__(self) -> list[int | None]:
+        with named(self.place):
+            return _sizes(self.graph())
 
 
 def _sizes(part: list[Any]) -> list[int | None]:

@@ -82,13 +82,39 @@ def sentence(error: Exception, places: Sequence[Any]) -> str | None:
     if kind == "CommClosedError":
         return "the scheduler does not answer any more; start it again, and fit with a new client."
     if "deserialization of the task graph" in str(error):
-        return "the workers cannot read what is sent to them; install the same mercer, dask and Python on all of them."
+        return "scheduler or workers cannot read what is sent; install the same mercer, dask and Python on all, and start them again."
     return None
 
 
 def _place(key: str, places: Sequence[Any]) -> str:
     found = RUN.match(key)
     if not found or int(found[2]) >= len(places):
-        return f"task {key}"
+        return "what every task needs"
     first, last = (str(places[int(i)]) for i in found.groups())
     return first if first == last else f"one of {first} to {last}"
+
+
+class named:
+    """Whatever fails in here is of this partition, and says so."""
+
+    def __init__(self, place: object) -> None:
+        self.place = place
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, ValueError):
+            raise ValueError(f"{self.place}: {_line(error)}") from error
+        if isinstance(error, MemoryError):
+            raise ValueError(
+                f"{self.place} does not fit in memory; make partitions smaller."
+            ) from error
+        if isinstance(error, Exception):
+            raise ValueError(
+                f"{self.place} could not be read: {type(error).__name__}: {_line(error)}"
+            ) from error
+
+
+def _line(error: Exception) -> str:
+    """What an error says, in one line."""
+    return " ".join(str(error).split())

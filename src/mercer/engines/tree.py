@@ -13,7 +13,7 @@ from uuid import uuid4
 from mercer.engines.checkpoint import Checkpoint, current
 from mercer.engines.graphs import merged
 from mercer.engines.partitions import Partitions, Pieces, Place
-from mercer.engines.scheduler import completed, compute
+from mercer.engines.scheduler import completed, compute, named
 from mercer.inputs import Array
 from mercer.ops.threads import limit, single_blas
 from mercer.ops.tiles import settle_allocator
@@ -201,27 +201,6 @@ def added(values: Sequence[Any]) -> Any:
     for v in values[1:]:
         total = total + v
     return total
-
-
-class named:
-    """Whatever fails in here is of this partition, and says so."""
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, ValueError):
-            raise ValueError(f"{self.place}: {error}") from error
-        if isinstance(error, MemoryError):
-            raise ValueError(
-                f"{self.place} does not fit in memory; make partitions smaller."
-            ) from error
-        if isinstance(error, Exception):
-            raise ValueError(
-                f"{self.place} could not be read: {type(error).__name__}: {error}"
-            ) from error
 
 
 def resumed(data: Partitions, branches: Branches, kept: Checkpoint, kind: type[Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.inputs import Array, Items, Matrix
+from mercer.inputs import Array, Items, Matrix, Table
 from mercer.invariants import Ints, Whole
 from mercer.stats import row_hashes
 from mercer.store import register
@@ -39,6 +39,10 @@ class Folds:
                 "items have no hash that would fix their folds, unless they are texts; give cv as a splitter, such as KFold(5), or 'loo'."
             )
         return np.asarray(row_hashes(X) % np.uint64(self.k))
+
+    def of_table(self, X: Table) -> Array:
+        """The fold of every row that was checked."""
+        return self.of(Items(X.data) if X.items else X.data)
 
     def among(self, rows: Array) -> Folds:
         """The folds of some of the rows."""

@@ -206,7 +206,9 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
     def _fit_dask(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """The same of dask collections: rounds whose slopes add over partitions."""
         s = LogisticSettings.of(self)
-        found, classes, converged = fit_partitions(s, self.class_weight, X, y, sample_weight)
+        found, classes, converged = fit_partitions(
+            s, self.class_weight, self.cv, X, y, sample_weight
+        )
         note_columns(self, X)
         if not converged:
             self._warn(found.steps)

@@ -19,7 +19,7 @@ from mercer.models.folds import ONE_FOLD, Folds
 from mercer.models.linear import FeatureRows, Logistic, Problem, Softmax, feature_rows, unshifted
 from mercer.models.maps import FittedMap
 from mercer.models.newton import Minimum, minimise, rounds_plan
-from mercer.models.partitions.classifiers import ClassPartitions, MapSetting
+from mercer.models.partitions.classifiers import ClassPartitions, MapSetting, Rounds
 from mercer.models.penalties import (
     HeldOut,
     PenaltyPath,
@@ -198,17 +198,20 @@ def fit(
 
 
 def fit_partitions(
-    s: LogisticSettings, class_weight: Any, X: Any, y: Any, weight: Any
+    s: LogisticSettings, class_weight: Any, cv: Any, X: Any, y: Any, weight: Any
 ) -> tuple[LogisticSolution, Array, bool]:
     """The same of dask collections; their classes, and whether the rounds reached the tolerance."""
-    if s.alphas is not None:
-        raise ValueError(
-            "cv of a logistic regression is not made of dask collections; give alpha alone, or choose it on X.compute() of a part."
-        )
+    Folds.by_hash(cv)  # refuses what is none, before a pass
     rows = ClassPartitions.of(
         MapSetting(s.kernel, s.lift, s.method, s.memory, s.random_state), X, y, weight
     )
-    return summed(s, class_weight, rows)
+    if s.alphas is None:
+        return summed(s, class_weight, rows)
+    rough, down = _rounds(replace(s, tol=max(s.tol, CHOOSING)), rows), s.alphas[::-1]
+    ways = [replace(rough, alpha=a) for a in down.tolist()]
+    path = rows.path(ways, down, cv, class_weight, log_likelihood)
+    found, classes, converged = summed(replace(s, alpha=path.best), class_weight, rows)
+    return replace(found, path=path), classes, converged
 
 
 def summed(
@@ -218,22 +221,17 @@ def summed(
     start: tuple[Array, Array] | None = None,
 ) -> tuple[LogisticSolution, Array, bool]:
     """The same over a map that is there."""
-    loss = Logistic if len(rows.totals.classes) == 2 else Softmax
-    found = rows.scores(
-        loss,
-        class_weight,
-        start=start,
-        alpha=s.alpha,
-        intercept=s.intercept,
-        tol=s.tol,
-        max_iter=s.max_iter,
-        jointly=True,
-    )
+    found = rows.scores(_rounds(s, rows), class_weight, start)
     (m,) = found.found
     solution = LogisticSolution(
         found.plan, found.phi, found.coef, found.intercept, m.value, m.rounds
     )
     return solution, found.classes, m.converged
+
+
+def _rounds(s: LogisticSettings, rows: ClassPartitions) -> Rounds:
+    loss = Logistic if len(rows.totals.classes) == 2 else Softmax
+    return Rounds(loss, s.alpha, s.intercept, s.tol, s.max_iter, jointly=True)
 
 
 def path_of(

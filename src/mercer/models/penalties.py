@@ -88,8 +88,7 @@ class HeldOut:
     @classmethod
     def of(cls, folds: Folds, X: Table, codes: Array, weight: Array) -> HeldOut:
         """By the folds of these rows."""
-        rows = Items(X.data) if X.items else X.data
-        return cls(folds.of(rows).astype(np.intp), folds.k, codes, weight)
+        return cls(folds.of_table(X).astype(np.intp), folds.k, codes, weight)
 
     def path(
         self, values: Array, along: Callable[[Array], Iterator[Array]], score: Callable[..., float]

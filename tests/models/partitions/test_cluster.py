@@ -6,6 +6,7 @@ import pytest
 
 from mercer import KernelLogistic, KernelRidge
 from mercer.engines import checkpointed
+from mercer.engines.scheduler import WorkerError
 from mercer.kernels import Gaussian, Matern
 from mercer.methods import Fourier
 from mercer.operators.partitioned import PartitionedOperator
@@ -59,6 +60,25 @@ def test_rounds_on_a_client(client):
     own = KernelLogistic(via=Fourier(30), random_state=0, tol=1e-9).fit(X, two)
     np.testing.assert_allclose(m.coef_, own.coef_, rtol=1e-5, atol=1e-7)
     assert (m.predict(da.from_array(X, chunks=(100, 3))).compute() == own.predict(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore")  # of a client that is closed
+def test_targets_that_a_client_holds_and_that_are_cut_anew(client):
+    def fit():
+        X_lazy = da.from_array(X, chunks=(70, 3))
+        m = KernelRidge(Gaussian(2.0), via=Fourier(40), random_state=0)
+        return m.fit(X_lazy, y)
+
+    y = da.from_array(Y, chunks=100)
+    own = fit()
+    y = y.persist()
+    assert np.array_equal(fit().coef_, own.coef_)
+    with distributed.Client(client.cluster) as other:
+        y = da.from_array(Y, chunks=100).persist()
+    assert other.status == "closed"
+    client.as_current()
+    with pytest.raises(WorkerError, match="client was closed"):
+        fit()
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from mercer import (
 from mercer.kernels import Gaussian, Polynomial
 from mercer.lifts import Monomials, NGrams
 from mercer.methods import Fourier, Landmarks
+from mercer.models import logistic_fit
+from mercer.models.svm import fit as svm_fit
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -103,6 +105,38 @@ def test_classifiers(y, weight):
         assert m.classes_.tolist() == own.classes_.tolist()
         close(m.coef_, own.coef_, 1e-5)
         assert (m.predict(lazy(X, lengths)).compute() == own.predict(X)).all()
+
+
+@pytest.mark.parametrize(("y", "weight"), [(TWO, None), (TWO, "balanced"), (THREE, None)])
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelLogistic(tol=1e-9, cv=3, alphas=[1e-3, 0.1, 10.0]),
+        KernelSVC(loss="squared_hinge", tol=1e-8, cv=3, Cs=[0.01, 1.0, 30.0]),
+    ],
+    ids=["logistic", "svc"],
+)
+def test_penalties_of_classifiers_by_folds(model, y, weight, monkeypatch):
+    monkeypatch.setattr(logistic_fit, "CHOOSING", 1e-9)  # else rounds end within 1e-4
+    monkeypatch.setattr(svm_fit, "CHOOSING", 1e-9)
+    model = clone(model).set_params(via=Fourier(30), random_state=0, class_weight=weight)
+    own, lengths = clone(model).fit(X, y, W), (1, 299, 0, 300)
+    m = model.fit(lazy(X, lengths), lazy(y, lengths), lazy(W, lengths))
+    for name in ("values", "scores", "weight"):
+        there, here = getattr(m.path_, name), getattr(own.path_, name)
+        np.testing.assert_allclose(there, here, rtol=1e-6)
+    close(m.coef_, own.coef_, 1e-5)
+    whole = clone(model).fit(lazy(X, (N,)), lazy(y, (N,)), lazy(W, (N,)))
+    close(m.coef_, whole.coef_)
+
+
+def test_folds_without_a_class_are_left_out_and_folds_of_one_row_refused():
+    y = np.where(np.arange(N) < N - 1, "no", "yes")
+    with pytest.raises(ValueError, match="no fold has rows while the others have every class"):
+        KernelLogistic(cv=2).fit(lazy(X[-1:].repeat(2, 0), (2,)), lazy(y[-2:], (2,)))
+    for cv in ("loo", [([0], [1])], 1):
+        with pytest.raises(ValueError, match="cv"):
+            KernelLogistic(cv=cv).fit(lazy(X, (N,)), lazy(y, (N,)))
 
 
 def test_probabilities_stay_lazy():

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.engines.partitions import Place
 from mercer.engines.reader import RowReader
-from mercer.inputs import Array, Items
+from mercer.inputs import Array
 from mercer.models.folds import ONE_FOLD, Folds
 from mercer.models.partitions.maps import MapRecipe
 from mercer.stats import Moments
@@ -62,6 +62,6 @@ class GatherMoments:
     def __call__(self, X: Any, y: Any, weight: Any, place: Place) -> FoldMoments:
         rows, Y, w = self.reader(X, y, weight)
         phi, k = self.map.map(), self.folds.k
-        fold = self.folds.of(Items(rows.data) if rows.items else rows.data)
+        fold = self.folds.of_table(rows)
         Y = None if Y is None else (Y - self.origin) / self.unit
         return FoldMoments(phi.fold_moments(rows, self.shift, Y, w, fold, k))

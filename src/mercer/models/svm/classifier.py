@@ -237,7 +237,7 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     def _fit_dask(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """The squared hinge over features of dask collections: rounds whose slopes add."""
         s = ClassifierSettings.of(self)
-        self.machine_, self.classes_ = fit_partitions(s, X, y, sample_weight)
+        self.machine_, self.classes_ = fit_partitions(s, self.cv, X, y, sample_weight)
         note_columns(self, X)
         return self
 

@@ -17,8 +17,9 @@ from mercer.kernels import Kernel
 from mercer.kernels.ways import value_ways
 from mercer.lifts.widths import MOST_FEATURES, width
 from mercer.models.expansion import scaled_kernel_at
+from mercer.models.folds import Folds
 from mercer.models.maps import FittedMap, fitted_map, own_lift
-from mercer.models.partitions.classifiers import ClassPartitions, MapSetting
+from mercer.models.partitions.classifiers import ClassPartitions, MapSetting, Rounds
 from mercer.models.penalties import HeldOut, PenaltyPath, accuracy
 from mercer.models.settings import FittedKernel, class_weights
 from mercer.models.svm import hinge
@@ -298,34 +299,33 @@ def over_features(s: ClassifierSettings, rows: LabelledRows, plan: Plan) -> Feat
 
 
 def fit_partitions(
-    s: ClassifierSettings, X: Any, y: Any, weight: Any
+    s: ClassifierSettings, cv: Any, X: Any, y: Any, weight: Any
 ) -> tuple[FeatureMachine, Array]:
     """The squared hinge over the features of dask collections; and their classes."""
     if s.loss == "hinge" or s.way == "exact" or s.precomputed:
         raise ValueError(
             "the hinge and the exact dual need all rows in one place; give loss='squared_hinge' with via='features', or X.compute()."
         )
-    if s.probability or s.Cs is not None:
+    if s.probability:
         raise ValueError(
-            "probability and cv need rows left out, which dask collections do not keep; leave them out, or use KernelLogistic."
+            "probability needs the scores of rows left out, which dask collections do not keep; leave it out, or use KernelLogistic."
         )
+    Folds.by_hash(cv)  # refuses what is none, before a pass
     rows = ClassPartitions.of(
         MapSetting(s.kernel, s.lift, s.method, s.memory, s.random_state), X, y, weight
     )
-    found = rows.scores(
-        hinge.SquaredHinge,
-        s.class_weight,
-        C=s.C,
-        alpha=1.0,
-        intercept=bool(s.intercept),
-        tol=0.1 * s.tol,
-        max_iter=s.max_iter,
-        jointly=False,
-    )
+    tol, intercept = 0.1 * s.tol, bool(s.intercept)
+    how = Rounds(hinge.SquaredHinge, 1.0, intercept, tol, s.max_iter, jointly=False, C=s.C)
+    path = None
+    if s.Cs is not None:
+        rough = replace(how, tol=max(tol, CHOOSING))
+        ways = [replace(rough, C=C) for C in s.Cs.tolist()]
+        path = rows.path(ways, s.Cs, cv, s.class_weight, accuracy)
+        how = replace(how, C=path.best)
+    found = rows.scores(how, s.class_weight)
     minima = [MinimumWithGap(**vars(m), last=m.theta) for m in found.found]
-    return hinge.machine(
-        found.phi, found.coef, found.intercept, found.plan, minima, s.max_iter
-    ), found.classes
+    machine = hinge.machine(found.phi, found.coef, found.intercept, found.plan, minima, s.max_iter)
+    return replace(machine, summary=replace(machine.summary, path=path)), found.classes
 
 
 # probabilities
