@@ -24,8 +24,8 @@ from mercer.models.base import (
     parted,
 )
 from mercer.models.expansion import Expansion
-from mercer.models.kmeans.clusters import FeatureMeans, KernelMeans, KMeansSettings, Run, fit
-from mercer.models.kmeans.lloyd import Clusters
+from mercer.models.kmeans.clusters import FeatureMeans, KernelMeans, Run
+from mercer.models.kmeans.ways import Found, KMeansSettings, fit
 from mercer.models.maps import FittedMap
 from mercer.models.settings import (
     FittedKernel,
@@ -121,6 +121,7 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         lift: LiftSetting = None,
         n_init: int = 3,
         max_iter: int = 300,
+        tol: float = 1e-4,
         memory_limit: MemoryLimit = None,
         random_state: Seed = None,
         verbose: bool | int = False,
@@ -133,6 +134,7 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         self.lift = lift
         self.n_init = n_init
         self.max_iter = max_iter
+        self.tol = tol
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -328,7 +330,7 @@ def _partial(means: KernelMeans | FeatureMeans, X: Table) -> Array:
     return np.asarray(means.run.squares - 2 * dots)
 
 
-def _warn(found: Clusters, k: int, distinct: int) -> None:
+def _warn(found: Found, k: int, distinct: int) -> None:
     if not found.settled:
         warnings.warn(
             f"rows still change their clusters after {found.steps} steps; raise max_iter.",
