@@ -6,8 +6,8 @@ those that cannot change their cluster.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -23,11 +23,12 @@ from mercer.ops.tiles import cuts
 LOG = logger("kmeans")
 HEAD = 256  # rows whose mean is the origin
 FAR = 4.0  # of an origin, in squared deviations, from which on rows are moved there
+FEW = 4  # steps after which several runs are compared
 SMALL, LARGE = 1e-20, 1e20  # of |x|^2, between which squares are safe in float32
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class PointClusters:
     """What the steps came to: labels of rows and means (k, d) about an origin, the labels that
     these are means of, and rows that stand for the mean of a cluster without any, by cluster."""
 
@@ -59,7 +60,7 @@ def points(
     n_init: int = 1,
     max_iter: int = 300,
     tol: float = 1e-4,
-) -> Points:
+) -> PointClusters:
     """The best of n_init runs on a sample, and Lloyd's steps from there until no row changes its
     cluster, or means move by less than tol: the sum of their squared ways is at most tol times
     the variance of a column.
@@ -76,7 +77,8 @@ def points(
         if X.dtype == np.float32 and not SMALL < scale < LARGE:
             steps = Steps.of(steps.X.astype(np.float64), weight, k)
         begun = beginnings(steps.X, weight, steps.norms, k, stream, n_init)
-        found = lloyd(*nearest(steps, begun), max_iter, tol)
+        runs = [Descent(steps.anew(), one, tol) for one in begun]
+        found = first(runs, max_iter).go(max_iter).end()
     return found if o is None else replace(found, origin=o.astype(np.float64))
 
 
@@ -99,37 +101,59 @@ def near(X: Array, o: Array | None) -> Array:
     return out
 
 
-def nearest(steps: Steps, begun: list[Beginning]) -> tuple[Steps, Beginning]:
-    """Those means of some that all rows are nearest to, and steps that have begun with them."""
-    least, found = math.inf, (steps, begun[0])
-    for one in begun:
-        mine = steps.anew()
-        mine.begin(one.C)
-        cost = float(mine.w @ np.square(mine.upper))
-        if cost < least:
-            least, found = cost, (mine, one)
-    return found
+@dataclass(eq=False)
+class Descent:
+    """Lloyd's steps from means C, which were `seen` when rows were last given to the nearest ones;
+    members: the labels that they are means of."""
 
+    steps: Steps
+    begun: Beginning
+    tol: float
+    step: int = 1
 
-def lloyd(steps: Steps, begun: Beginning, max_iter: int, tol: float) -> Points:
-    """Steps until no row changes its cluster, or means move by next to nothing."""
-    C = seen = begun.C
-    lone, members, step = begun.lone, steps.labels.copy(), 1
-    steps.sum()
-    close = tol * steps.variance() + steps.rounding()
-    settled = begun.members is not None and bool((begun.members == members).all())
-    while not settled:
-        C, lone, left = steps.means(seen)
-        settled = float(np.square(C - seen).sum()) <= close or left == 0
-        if settled or step == max_iter:
-            break
-        moved, seen, step = steps.assign(C, seen), C, step + 1
-        members, settled = steps.labels.copy(), not moved
-        LOG.info("step %d: %d rows in other clusters", step, moved)
-    if not steps.fresh:
+    def __post_init__(self) -> None:
+        steps, begun = self.steps, self.begun
+        steps.begin(begun.C)
         steps.sum()
-        C = np.where(steps.sums[2][:, None] > 0, steps.averages(), C)
-    if C is not seen:
-        steps.assign(C, seen)
-    inertia = float(steps.w @ steps.own(C))
-    return Points(steps.labels, C, members, lone, inertia, step, settled)
+        self.C = self.seen = begun.C
+        self.lone, self.members = begun.lone, steps.labels.copy()
+        self.close = self.tol * steps.variance() + steps.rounding()
+        self.settled = begun.members is not None and bool((begun.members == self.members).all())
+
+    @property
+    def inertia(self) -> float:
+        """sum_i w_i |x_i - mean|^2"""
+        return float(self.steps.w @ self.steps.own(self.C))
+
+    def go(self, most: int) -> Self:
+        """Until no row changes its cluster, or means move by next to nothing, or so many steps."""
+        while not self.settled and self.step < most:
+            self.C, self.lone, left = self.steps.means(self.seen)
+            if float(np.square(self.C - self.seen).sum()) <= self.close or left == 0:
+                self.settled = True
+                break
+            moved = self.steps.assign(self.C, self.seen)
+            self.seen, self.step, self.settled = self.C, self.step + 1, not moved
+            self.members = self.steps.labels.copy()
+            LOG.info("step %d: %d rows in other clusters", self.step, moved)
+        return self
+
+    def end(self) -> PointClusters:
+        """Means that no sum has lost digits of, and the rows nearest to them."""
+        steps = self.steps
+        if not steps.fresh:
+            steps.sum()
+        if not self.settled:
+            self.C, self.lone, _ = steps.means(self.seen)
+        self.C = np.where(steps.sums[2][:, None] > 0, steps.averages(), self.C)
+        steps.assign(self.C, self.seen)
+        return PointClusters(
+            steps.labels, self.C, self.members, self.lone, self.inertia, self.step, self.settled
+        )
+
+
+def first(runs: list[Descent], most: int) -> Descent:
+    """The one that is best after a few steps, where there are several."""
+    if len(runs) == 1:
+        return runs[0]
+    return min((run.go(min(FEW, most)) for run in runs), key=lambda run: run.inertia)

@@ -16,9 +16,9 @@ from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import fill
 
-LEAST, EACH = 256, 24  # rows of a sample, and rows more for each cluster
+LEAST, EACH = 256, 40  # rows of a sample, and rows more for each cluster
 WIDE = 256  # columns from which on half as many do
-ALL = 1.25  # times as many rows are all taken
+ALL, FEW = 1.25, 1000  # times as many rows are all taken, and so many where they are not wide
 MOST, CLOSE = 30, 1e-4  # steps of a sample, and the share that one must bring
 SAME, APART = 1e-6, 0.05  # of sums, by which runs have ended alike, or one cannot be the best
 NOISE = 1e3  # roundings of float32 that a sum of squares must be above
@@ -73,11 +73,11 @@ def sample(X: Array, w: Array, norms: Array, k: int, stream: Stream) -> tuple[Ar
     draws do not depend on how they are arranged or repeated; else some, half of them in proportion
     to w |x|^2, as few rows far away may be a cluster (Bachem, Lucic and Krause, Scalable k-means
     clustering via lightweight coresets, 2018)."""
-    size = LEAST + EACH * k
-    if X.shape[1] >= WIDE:
+    size, wide = LEAST + EACH * k, X.shape[1] >= WIDE
+    if wide:
         size //= 2
     rows = np.flatnonzero(w)
-    if len(rows) <= ALL * size:
+    if len(rows) <= max(ALL * size, 0 if wide else FEW):
         rows = rows[np.argsort(X[rows] @ np.cos(np.arange(X.shape[1])), kind="stable")]
         return rows, w[rows]
     share, far = w / w.sum(), w * norms
@@ -87,7 +87,7 @@ def sample(X: Array, w: Array, norms: Array, k: int, stream: Stream) -> tuple[Ar
     u = (np.arange(size) + uniforms(stream, 0, size, 1)[:, 0]) / size
     drawn = np.minimum(np.searchsorted(total, u * total[-1], side="right"), rows[-1])
     rows, often = np.unique(drawn, return_counts=True)
-    return rows, often * w[rows] / share[rows]
+    return rows, often * w[rows] * (total[-1] / size) / share[rows]
 
 
 def runs(S: Array, w: Array, k: int, stream: Stream, n_init: int, dtype: DTypeLike) -> list[Run]:

@@ -23,7 +23,7 @@ from mercer.models.base import bytes_of, check_finite
 from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.kmeans.clusters import FeatureMeans, KernelMeans, Run, about
 from mercer.models.kmeans.lloyd import Clusters, FeatureSpace, KernelSpace, RowSpace, kmeans
-from mercer.models.kmeans.points import Points, points
+from mercer.models.kmeans.points import PointClusters, points
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.settings import (
     FittedKernel,
@@ -104,7 +104,7 @@ def choose(X: Table, s: KMeansSettings) -> Plan:
     )
 
 
-Found = Clusters | Points
+Found = Clusters | PointClusters
 Fitted = tuple[
     KernelMeans | FeatureMeans, Found, int
 ]  # the value, the run, and how many of the means differ
@@ -155,7 +155,7 @@ def _points(s: KMeansSettings, kernel: KernelSetting, X: Table) -> bool:
     return plain and not X.items and not X.sparse and device_of(s.device) is None
 
 
-def _among_points(s: KMeansSettings, X: Array, w: Array) -> Points:
+def _among_points(s: KMeansSettings, X: Array, w: Array) -> PointClusters:
     stream = stream_of(s.random_state)
     return points(X, w, s.n_clusters, stream, n_init=s.n_init, max_iter=s.max_iter, tol=s.tol)
 
@@ -204,7 +204,7 @@ def _is_identity(phi: FittedMap) -> bool:
     return isinstance(lift, Identity) and lift.root_ is None
 
 
-def _of_points(found: Points) -> tuple[Found, Array, Array]:
+def _of_points(found: PointClusters) -> tuple[Found, Array, Array]:
     """A run, its means about an origin, and that."""
     return found, found.centers, np.zeros(found.centers.shape[1]) + found.origin
 
