@@ -19,6 +19,7 @@ from mercer.ops.tiles import fill
 LEAST, EACH = 256, 40  # rows of a sample, and rows more for each cluster
 WIDE = 256  # columns from which on half as many do
 ALL, FEW = 1.25, 1000  # times as many rows are all taken, and so many where they are not wide
+MORE = 40  # rounds of swaps beyond k, which has as many
 MOST, CLOSE = 30, 1e-4  # steps of a sample, and the share that one must bring
 SAME, APART = 1e-6, 0.05  # of sums, by which runs have ended alike, or one cannot be the best
 NOISE = 1e3  # roundings of float32 that a sum of squares must be above
@@ -97,7 +98,7 @@ def runs(S: Array, w: Array, k: int, stream: Stream, n_init: int, dtype: DTypeLi
 
     def run(i: int) -> Run:
         at, chosen = np.zeros(m, np.int64), np.zeros(k, np.int64)
-        u = uniforms(stream.child(i), 0, 2 * k, tries)
+        u = uniforms(stream.child(i), 0, 2 * k + min(2 * k, MORE), tries)
         return loops.start(D, w, u, k, MOST, CLOSE, at, chosen), at, chosen
 
     return sorted(parallel_map(run, range(n_init)), key=lambda run: run[0])
