@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.inputs import Array
 from mercer.ops.jit import njit
 
 FAST = {"contract", "nsz", "nnan", "reassoc"}
@@ -77,13 +78,17 @@ def _seed(D, w, u, chosen, at, first, next_, second, cum):  # type: ignore[no-un
 def _swap_cost(far, w, at, first, second, out):  # type: ignore[no-untyped-def]
     """The mean to give way to a point at distances far, and the sum of w d^2 then."""
     total = 0.0
-    out[:] = 0
+    for c in range(len(out)):
+        out[c] = 0.0
     for j in range(len(far)):
         stays = min(first[j], far[j])
         total += w[j] * stays
         out[at[j]] += w[j] * (min(second[j], far[j]) - stays)
-    c = np.argmin(out)
-    return c, total + out[c]
+    best = 0
+    for c in range(1, len(out)):
+        if out[c] < out[best]:
+            best = c
+    return best, total + out[best]
 
 
 @njit
@@ -138,15 +143,15 @@ def _nearer(S, c, scale, q, new, first):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _nearest(S, w, at, W, new, first):  # type: ignore[no-untyped-def]
+def _nearest(S, w, at, W, q, new, first):  # type: ignore[no-untyped-def]
     """Of means of clusters, from the sums S (k, m) of squared distances over their rows:
     |x - mean|^2 = S / W - sum_i w_i S_i / 2 W^2; the sum of w d^2."""
-    q = np.zeros(len(W))
-    W[:] = 0
+    for c in range(len(W)):
+        W[c], q[c] = 0.0, 0.0
     for j in range(len(at)):
         W[at[j]] += w[j]
         q[at[j]] += w[j] * S[at[j], j]
-    first[:] = np.inf
+        first[j] = np.inf
     for c in range(len(W)):
         if W[c] > 0:
             _nearer(S[c], c, 1 / W[c], q[c] / (2 * W[c] * W[c]), new, first)
@@ -160,12 +165,12 @@ def _nearest(S, w, at, W, new, first):  # type: ignore[no-untyped-def]
 def _steps(D, w, at, first, k, most, close):  # type: ignore[no-untyped-def]
     """Lloyd's steps until one brings less than a share `close`."""
     m = len(D)
-    S, W, new, before = np.zeros((k, m)), np.empty(k), np.zeros(m, np.int64), np.inf
+    S, W, q, new, before = np.zeros((k, m)), np.empty(k), np.empty(k), np.zeros(m, np.int64), np.inf
     for j in range(m):
         _shift(D[j], w[j], S[at[j]])
     total = np.inf
     for _ in range(most):
-        total = _nearest(S, w, at, W, new, first)
+        total = _nearest(S, w, at, W, q, new, first)
         if not total < before * (1 - close):
             break
         before = total
@@ -177,8 +182,9 @@ def _steps(D, w, at, first, k, most, close):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit
-def start(D, w, u, k, most, close, at, chosen):  # type: ignore[no-untyped-def]
+def start(
+    D: Array, w: Array, u: Array, k: int, most: int, close: float, at: Array, chosen: Array
+) -> float:
     """Seeds, swaps of these and steps on squared distances D (m, m): clusters of the rows, the
     rows that were seeds, and the sum of w d^2. u: the first k rows of draws are for seeds, the
     others for swaps."""
@@ -187,4 +193,4 @@ def start(D, w, u, k, most, close, at, chosen):  # type: ignore[no-untyped-def]
     _seed(D, w, u[:k], chosen, at, first, next_, second, cum)
     if k > 1:
         _swaps(D, w, u[k:], chosen, at, first, next_, second, cum)
-    return _steps(D, w, at, first, k, most, close)
+    return float(_steps(D, w, at, first, k, most, close))
