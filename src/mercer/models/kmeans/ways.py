@@ -86,17 +86,15 @@ class KMeansSettings:
         return is_precomputed(self.kernel)
 
 
-def choose(X: Table, s: KMeansSettings) -> Plan:
-    """The way of these rows, "exact" or "features", and why."""
-    n = len(X)
+def choose(n: int, s: KMeansSettings) -> Plan:
+    """The way of n rows, "exact" or "features", and why; of rows that are their own features see
+    `fit`."""
     if s.precomputed and s.way not in EXACT:
         raise ValueError("kernel='precomputed' has no features; give via='exact' or 'auto'.")
     if s.lift is not None or s.way not in EXACT:
         return Plan("features", "asked for")
     if s.precomputed or s.way != "auto":
         return Plan("exact", "a Gram matrix was given" if s.precomputed else "asked for")
-    if _points(s, s.kernel, X):
-        return Plan("features", "rows are the features of a linear kernel")
     return (
         Plan("exact", f"at most {s.most_rows:,} rows")
         if n <= s.most_rows
@@ -113,7 +111,14 @@ Fitted = tuple[
 def fit(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
     """Seeds, and steps until no row changes its cluster, or next to nothing, by the way that
     settings and rows ask for."""
-    return (exactly if choose(X, s).way == "exact" else over_features)(s, X, weight)
+    if _itself(s, X) or choose(len(X), s).way == "features":
+        return over_features(s, X, weight)
+    return exactly(s, X, weight)
+
+
+def _itself(s: KMeansSettings, X: Table) -> bool:
+    """Whether the features of via="auto" are the rows themselves."""
+    return s.lift is None and s.way == "auto" and _points(s, s.kernel, X)
 
 
 def exactly(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
@@ -176,10 +181,9 @@ def _operator(s: KMeansSettings, over: Expansion, X: Table) -> tuple[Any, str, D
 def over_features(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
     """By features, kept between the steps where they fit."""
     w = np.ones(len(X)) if weight is None else weight
-    itself = s.lift is None and s.way == "auto" and _points(s, s.kernel, X)
     phi = (
         FittedMap.fit(Identity(), X[:1], s.memory)
-        if itself
+        if _itself(s, X)
         else fitted_map(s.kernel, s.lift, s.method, X, weight, seed=s.random_state, memory=s.memory)
     )
     if _is_identity(phi) and not X.sparse:
