@@ -46,7 +46,7 @@ from mercer.lifts.widths import MOST_FEATURES, default_features
 from mercer.methods import Landmarks
 from mercer.models.gp import classifier as laplace
 from mercer.models.gp import problem as process
-from mercer.models.kmeans import clusters
+from mercer.models.kmeans import ways as clusters
 from mercer.models.pca import problem as components
 from mercer.models.ridge import problem as ridge
 from mercer.models.svm import plan as support

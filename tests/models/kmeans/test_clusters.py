@@ -80,6 +80,6 @@ def test_the_model_keeps_rows_of_its_own(monkeypatch, make):
     Z, data = X[:5].copy(), X.data if sp.issparse(X) else X
     data[:] = 0
     np.testing.assert_array_equal(m.distances(Z), before)
-    monkeypatch.setattr("mercer.models.kmeans.clusters.LARGE", 100)
+    monkeypatch.setattr("mercer.models.kmeans.ways.LARGE", 100)
     large = blobs(40)[0]
     assert KernelKMeans(2, Gaussian(2.0), random_state=0).fit(large).X_fit_ is large

@@ -24,8 +24,8 @@ from mercer.models.base import (
     parted,
 )
 from mercer.models.expansion import Expansion
-from mercer.models.kmeans.clusters import FeatureMeans, KernelMeans, KMeansSettings, Run, fit
-from mercer.models.kmeans.lloyd import Clusters
+from mercer.models.kmeans.clusters import FeatureMeans, KernelMeans, Run
+from mercer.models.kmeans.ways import Found, KMeansSettings, fit
 from mercer.models.maps import FittedMap
 from mercer.models.settings import (
     FittedKernel,
@@ -58,15 +58,23 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         None: a Gaussian scaled to the data.
     via : str or a value of `mercer.methods`, default="auto"
         "exact" (tiles of the kernel matrix, one sweep a step), "features", "landmarks" or a
-        value; "auto" is exact up to 20,000 rows (200,000 on a GPU), else features.
+        value; "auto" is exact up to 20,000 rows (200,000 on a GPU), else features. Dense rows
+        are the features of `Linear()` themselves: "auto" gives cluster_centers_ among them, and
+        "exact" the same clusters with dual_coef_.
     gamma : float or {"scale", "auto"}, default=None
         Of a kernel given by name, as in `KernelRidge`.
     lift : Lift or transformer, default=None
         A feature map, instead of a kernel.
     n_init : int, default=3
-        Runs from other seeds, of which the best counts.
+        Runs from other seeds, of which the best counts. Among more than 1,000 rows, or some 320 + 50 k,
+        they begin on a sample, and the best goes on; of 256 columns and more half as many do.
     max_iter : int, default=300
         Steps of each.
+    tol : float, default=1e-4
+        Steps end where means move by so little that the sum of their squared ways is at most
+        tol times the mean variance of the columns, as in scikit-learn, or where no row changes
+        its cluster; 0 asks for the latter. Where rows are compared with each other, and where
+        features do not fit half the memory, steps always go on until no row changes.
     memory_limit : float or str, default=None
         Up to which features are kept between the steps, as bytes or "1GB".
     random_state : int, RandomState, Generator or None, default=None
@@ -121,6 +129,7 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         lift: LiftSetting = None,
         n_init: int = 3,
         max_iter: int = 300,
+        tol: float = 1e-4,
         memory_limit: MemoryLimit = None,
         random_state: Seed = None,
         verbose: bool | int = False,
@@ -133,6 +142,7 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         self.lift = lift
         self.n_init = n_init
         self.max_iter = max_iter
+        self.tol = tol
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -152,7 +162,8 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Seeds by k-means++ and swaps of them, then steps until no row changes its cluster.
+        """Seeds by k-means++ and swaps of them, then steps until no row changes its cluster, or
+        means move by next to nothing.
 
         Weights of rows are (n,), or none; y is not read.
         """
@@ -328,7 +339,7 @@ def _partial(means: KernelMeans | FeatureMeans, X: Table) -> Array:
     return np.asarray(means.run.squares - 2 * dots)
 
 
-def _warn(found: Clusters, k: int, distinct: int) -> None:
+def _warn(found: Found, k: int, distinct: int) -> None:
     if not found.settled:
         warnings.warn(
             f"rows still change their clusters after {found.steps} steps; raise max_iter.",

@@ -1,72 +1,159 @@
-"""Rows of numbers as points among which means are points too: what k-means asks of a linear kernel,
-at n k d instead of n^2 d a step."""
+"""k-means among rows of numbers, whose means are points too: n k d a step at most.
+
+It begins with the best of some runs on a sample and goes on with all rows, of which bounds spare
+those that cannot change their cluster.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.ops import gaussian
-from mercer.ops.threads import parallel_map
+from mercer.logs import logger
+from mercer.models.base import check_finite
+from mercer.models.kmeans.seeds import Beginning, beginnings
+from mercer.models.kmeans.steps import WORK, Steps
+from mercer.ops.philox import Stream
+from mercer.ops.threads import parallel_map, single_blas
 from mercer.ops.tiles import cuts
 
-PIECE = 1 << 17  # numbers of rows that are multiplied at a time: sums depend on it
+LOG = logger("kmeans")
+HEAD = 256  # rows whose mean is the origin
+FAR = 4.0  # of an origin, in squared deviations, from which on rows are moved there
+FEW = 4  # steps after which several runs are compared
+SMALL, LARGE = 1e-20, 1e20  # of |x|^2, between which squares are safe in float32
 
 
 @dataclass(frozen=True, eq=False)
-class PointSpace:
-    """Rows X (n, d), best about an origin that is near them; distances in float64 from products in
-    their precision.
+class PointClusters:
+    """What the steps came to: labels of rows and means (k, d) about an origin, the labels that
+    these are means of, and rows that stand for the mean of a cluster without any, by cluster."""
 
-    >>> space = PointSpace(np.array([[0.0, 1.0], [4.0, 1.0]]))
-    >>> space.to_rows(np.array([0])).tolist(), space.to_means(np.array([[0.5], [0.5]])).tolist()
-    ([[0.0], [16.0]], [[4.0], [4.0]])
+    labels: Array
+    centers: Array
+    members: Array
+    lone: dict[int, int]
+    inertia: float
+    steps: int
+    settled: bool
+    origin: float | Array = 0.0
+
+    def coef(self, weight: Array) -> Array:
+        """The means as sums over rows, (n, k)."""
+        n, k = len(self.labels), len(self.centers)
+        A, size = np.zeros((n, k)), np.bincount(self.members, weight, minlength=k)
+        A[np.arange(n), self.members] = weight / np.where(size > 0, size, 1)[self.members]
+        for c, row in self.lone.items():
+            A[:, c], A[row, c] = 0, 1
+        return A
+
+
+def points(
+    X: Array,
+    weight: Array,
+    k: int,
+    stream: Stream,
+    *,
+    n_init: int = 1,
+    max_iter: int = 300,
+    tol: float = 1e-4,
+) -> PointClusters:
+    """The best of n_init runs on a sample, and Lloyd's steps from there until no row changes its
+    cluster, or means move by less than tol: the sum of their squared ways is at most tol times
+    the variance of a column.
+
+    >>> found = points(np.array([[0.0], [0.1], [5.0], [5.1]]), np.ones(4), 2, Stream(0))
+    >>> round(found.inertia, 9), sorted(np.ravel(found.centers + found.origin).round(9).tolist())
+    (0.01, [0.05, 5.05])
     """
+    with single_blas():  # its threads cost more than they bring where each product is small
+        o = origin(X, weight)
+        steps = Steps.of(near(X, o), weight, k)
+        scale = float(weight @ steps.norms / weight.sum())
+        check_finite(scale)
+        if X.dtype == np.float32 and not SMALL < scale < LARGE:
+            steps = Steps.of(steps.X.astype(np.float64), weight, k)
+        begun = beginnings(steps.X, weight, steps.norms, k, stream, n_init)
+        runs = [Descent(steps.anew(), one, tol) for one in begun]
+        found = first(runs, max_iter).go(max_iter).end()
+    return found if o is None else replace(found, origin=o.astype(np.float64))
 
-    X: Array
 
-    @cached_property
-    def _pieces(self) -> list[slice]:
-        return cuts(len(self.X), max(64, PIECE // self.X.shape[1]))
+def origin(X: Array, weight: Array) -> Array | None:
+    """A point near the rows, where they are far from zero: the mean of some."""
+    rows = np.flatnonzero(weight)
+    some = X[rows[:: -(-len(rows) // HEAD)]].astype(np.float64)
+    mean = some.mean(0)
+    spread = np.square(some - mean).sum() / len(some)
+    return None if mean @ mean <= FAR * spread else mean.astype(X.dtype)
 
-    @cached_property
-    def norms(self) -> Array:
-        """|x|^2"""
-        out = np.empty(len(self.X))
-        parallel_map(lambda s: gaussian.squares(self.X[s], out[s]), self._pieces)
-        return out
 
-    def distances(self, C: Array) -> Array:
-        """Squared distances of all rows to these points, (n, t)."""
-        C = C.astype(self.X.dtype)
-        squares, out = np.square(C, dtype=np.float64).sum(1), np.empty((len(self.X), len(C)))
+def near(X: Array, o: Array | None) -> Array:
+    """Rows about an origin."""
+    if o is None:
+        return np.ascontiguousarray(X)
+    out = np.empty(X.shape, X.dtype)
+    pieces = cuts(len(X), max(64, WORK // X.shape[1]))
+    parallel_map(lambda s: np.subtract(X[s], o, out=out[s]), pieces)
+    return out
 
-        def fill(s: slice) -> None:
-            D = out[s]
-            np.multiply(self.X[s] @ C.T, -2.0, out=D)
-            D += self.norms[s, None]
-            D += squares
-            np.maximum(D, 0, out=D)
 
-        parallel_map(fill, self._pieces)
-        return out
+@dataclass(eq=False)
+class Descent:
+    """Lloyd's steps from means C, which were `seen` when rows were last given to the nearest ones;
+    members: the labels that they are means of."""
 
-    def points(self, A: Array) -> Array:
-        """sum_i A_ic x_i, (k, d)."""
-        A = A.astype(self.X.dtype)
-        parts = parallel_map(lambda s: A[s].T @ self.X[s], self._pieces)
-        return np.asarray(np.sum(parts, axis=0, dtype=np.float64))
+    steps: Steps
+    begun: Beginning
+    tol: float
+    step: int = 1
 
-    def to_rows(self, rows: Array) -> Array:
-        return self.distances(self.X[rows])
+    def __post_init__(self) -> None:
+        steps, begun = self.steps, self.begun
+        steps.begin(begun.C)
+        steps.sum()
+        self.C = self.seen = begun.C
+        self.lone, self.members = begun.lone, steps.labels.copy()
+        self.close = self.tol * steps.variance() + steps.rounding()
+        self.settled = begun.members is not None and bool((begun.members == self.members).all())
 
-    def to_means(self, A: Array) -> Array:
-        return self.distances(self.points(A))
+    @property
+    def inertia(self) -> float:
+        """sum_i w_i |x_i - mean|^2"""
+        return float(self.steps.w @ self.steps.own(self.C))
 
-    def inner(self, A: Array) -> Array:
-        """Inner products of the points sum_i A_ic x_i, (k, k)."""
-        P = self.points(A)
-        return P @ P.T
+    def go(self, most: int) -> Self:
+        """Until no row changes its cluster, or means move by next to nothing, or so many steps."""
+        while not self.settled and self.step < most:
+            self.C, self.lone, left = self.steps.means(self.seen)
+            if float(np.square(self.C - self.seen).sum()) <= self.close or left == 0:
+                self.settled = True
+                break
+            moved = self.steps.assign(self.C, self.seen)
+            self.seen, self.step, self.settled = self.C, self.step + 1, not moved
+            self.members = self.steps.labels.copy()
+            LOG.info("step %d: %d rows in other clusters", self.step, moved)
+        return self
+
+    def end(self) -> PointClusters:
+        """Means that no sum has lost digits of, and the rows nearest to them."""
+        steps = self.steps
+        if not steps.fresh:
+            steps.sum()
+        if not self.settled:
+            self.C, self.lone, _ = steps.means(self.seen)
+        self.C = np.where(steps.sums[2][:, None] > 0, steps.averages(), self.C)
+        steps.assign(self.C, self.seen)
+        return PointClusters(
+            steps.labels, self.C, self.members, self.lone, self.inertia, self.step, self.settled
+        )
+
+
+def first(runs: list[Descent], most: int) -> Descent:
+    """The one that is best after a few steps, where there are several."""
+    if len(runs) == 1:
+        return runs[0]
+    return min((run.go(min(FEW, most)) for run in runs), key=lambda run: run.inertia)

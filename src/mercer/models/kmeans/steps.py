@@ -1,0 +1,171 @@
+"""Lloyd's steps among points, with bounds that spare rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.ops import clusters as loops
+from mercer.ops.threads import parallel_map
+from mercer.ops.tiles import cuts
+
+NARROW = 12  # columns from which on products are quicker than differences
+WORK, PIECES = 1 << 20, 16  # numbers of a piece at least, but for so many pieces
+TILE, TILE_ROWS = 1 << 18, (64, 8192)  # numbers of rows and distances of one product
+
+
+@dataclass(eq=False)
+class Steps:
+    """Rows X (n, d) near zero and their weights, among k means: labels, and bounds of the distances
+    to the mean of each row and to the next one (Hamerly, Making k-means even faster, 2010)."""
+
+    X: Array
+    w: Array
+    k: int
+    norms: Array  # |x|^2
+    labels: Array = field(init=False)
+    upper: Array = field(init=False)
+    lower: Array = field(init=False)
+    sums: list[Array] = field(init=False)  # of rows, of weights, of rows that have any: by cluster
+    fresh: bool = True  # whether sums were made anew, so that rows that left them left no rounding
+
+    def __post_init__(self) -> None:
+        n = len(self.X)
+        self.labels, self.upper, self.lower = np.zeros(n, np.int64), np.empty(n), np.empty(n)
+
+    @classmethod
+    def of(cls, X: Array, w: Array, k: int) -> Self:
+        found = cls(X, w, k, np.empty(len(X)))
+        found.norms = found.own(np.zeros((1, X.shape[1])))
+        return found
+
+    def anew(self) -> Self:
+        """The same rows, with bounds of their own."""
+        return type(self)(self.X, self.w, self.k, self.norms)
+
+    @property
+    def pieces(self) -> list[slice]:
+        n, d = self.X.shape
+        return cuts(n, max(256, WORK // (self.k * d), -(-n // PIECES)))
+
+    @property
+    def narrow(self) -> bool:
+        return self.X.shape[1] < NARROW
+
+    @property
+    def slack(self) -> float:
+        """The rounding of squared distances."""
+        d = self.X.shape[1]
+        return float((8 + (d if self.narrow else math.sqrt(d))) * np.finfo(self.X.dtype).eps)
+
+    # steps
+    def begin(self, C: Array) -> None:
+        """Rows to their nearest means C."""
+        C = C.astype(self.X.dtype)
+        parallel_map(lambda s: self._settle(s, np.arange(s.stop - s.start), C), self.pieces)
+
+    def assign(self, C: Array, seen: Array) -> int:
+        """Rows to their nearest means C, which were `seen` at the last time; how many have other
+        ones than then."""
+        C, seen = C.astype(self.X.dtype), seen.astype(self.X.dtype)
+        shift = np.sqrt(np.square(C - seen, dtype=np.float64).sum(1))
+        half = halves(C.astype(np.float64))
+        parts = parallel_map(lambda s: self._screened(s, C, shift, half), self.pieces)
+        for _, sums in parts:
+            if sums is not None:
+                self.fresh = False
+                for mine, more in zip(self.sums, sums, strict=True):
+                    mine += more
+        return sum(moved for moved, _ in parts)
+
+    def _screened(
+        self, s: slice, C: Array, shift: Array, half: Array
+    ) -> tuple[int, list[Array] | None]:
+        labels, index = self.labels[s], np.empty(s.stop - s.start, np.int64)
+        count = loops.screen(labels, self.upper[s], self.lower[s], shift, half, index)
+        index = index[:count]
+        old = self._settle(s, index, C)
+        if not count or (old == labels[index]).all():
+            return 0, None
+        sums = self._zeros()
+        return loops.move(self.X[s], self.w[s], index, labels, old, *sums), sums
+
+    def _settle(self, s: slice, index: Array, C: Array) -> Array:
+        """Labels and bounds of these rows of a piece; their labels before."""
+        X, state = self.X[s], (self.labels[s], self.upper[s], self.lower[s])
+        old = np.empty(len(index), np.int64)
+        if self.narrow:
+            fill = -C.shape[1] % loops.UNROLLED
+            loops.narrow(X, np.pad(C, ((0, 0), (0, fill))), index, *state, old, self.slack)
+            return old
+        size = np.square(C, dtype=np.float64).sum(1)
+        rows = int(np.clip(TILE // (X.shape[1] + self.k), *TILE_ROWS))
+        for at in cuts(len(index), rows):
+            some = at if len(index) == len(X) else index[at]
+            part, x = X[some], self.norms[s][some]
+            D, near = np.empty((self.k, len(part))), np.empty(len(part), np.int64)
+            loops.squares(C @ part.T, size, x, D)
+            loops.settle(D, x + size.max(), self.slack, index, at.start, *state, old, near)
+        return old
+
+    # sums
+    def _zeros(self) -> list[Array]:
+        k, d = self.k, self.X.shape[1]
+        return [np.zeros((k, d)), np.zeros(k), np.zeros(k, np.int64)]
+
+    def sum(self) -> None:
+        """Sums of the rows of each cluster, anew."""
+
+        def piece(s: slice) -> list[Array]:
+            sums = self._zeros()
+            loops.add(self.X[s], self.w[s], self.labels[s], *sums)
+            return sums
+
+        parts = parallel_map(piece, self.pieces)
+        self.sums, self.fresh = [sum(more[1:], more[0]) for more in zip(*parts, strict=True)], True
+
+    def averages(self) -> Array:
+        S, W, count = self.sums
+        return np.asarray(S / np.where((count > 0) & (W > 0), W, 1)[:, None])
+
+    def means(self, before: Array) -> tuple[Array, dict[int, int], float]:
+        """Of the clusters; an empty one becomes a row that is far from its own mean: which, and
+        w d^2 of the farthest."""
+        C, empty = self.averages(), np.flatnonzero(self.sums[2] == 0)
+        if not len(empty):
+            return C, {}, math.inf
+        cost = self.w * self.own(before)
+        far = np.argsort(-cost, kind="stable")[: len(empty)]
+        C[empty] = self.X[far]
+        return C, dict(zip(empty.tolist(), far.tolist(), strict=True)), float(cost[far[0]])
+
+    def own(self, C: Array) -> Array:
+        """Squared distances to the mean of each row."""
+        out = np.empty(len(self.X))
+        parallel_map(lambda s: loops.own(self.X[s], C, self.labels[s], out[s]), self.pieces)
+        return out
+
+    # when to stop
+    def variance(self) -> float:
+        """Of a column, on average."""
+        total = self.w.sum()
+        mean = self.sums[0].sum(0) / total
+        return max(float(self.w @ self.norms / total - mean @ mean), 0.0) / self.X.shape[1]
+
+    def rounding(self) -> float:
+        """The sum of squared ways of means that stay where they are."""
+        eps = 32 * float(np.finfo(self.X.dtype).eps)
+        return eps**2 * float(self.w @ self.norms / self.w.sum())
+
+
+def halves(C: Array) -> Array:
+    """Half of the distance of each of these points to the next one, at most."""
+    size = np.square(C).sum(1)
+    scale = size[:, None] + size
+    D = scale - 2 * C @ C.T - 1e-13 * scale
+    np.fill_diagonal(D, np.inf)
+    return np.asarray(0.5 * np.sqrt(np.maximum(D.min(1), 0)))
