@@ -16,7 +16,7 @@ from mercer.gpu.structured import StructuredFrequencies, StructuredSide
 from mercer.inputs import Array
 from mercer.stats import Moments
 
-CHUNK = 64  # columns of a product at a time
+CHUNK = 32  # columns of a product at a time, and as many again before they are added up
 ROWS, COLS = 64, 64  # of a tile: 151 registers, where 128 rows would spill
 BATCH_BYTES = 1 << 30  # of the pieces of features that are held at a time
 MOST_BATCH, LEAST_BATCH = 1 << 16, 1 << 10  # rows
@@ -35,10 +35,13 @@ def product(H, L, A, B, ANGLE, SHIFT, ROOT, UNIT, width, m,
     rows = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R)
     cols = tl.program_id(1) * C + tl.arange(0, C)
     g = tl.zeros((R, C), tl.float32)
-    for k in range(0, K, CHUNK):
+    for k in range(0, K, 2 * CHUNK):
         a = tl.load(A + rows[:, None] * K + (k + tl.arange(0, CHUNK))[None, :])
         b = tl.load(B + cols[None, :].to(tl.int64) * K + (k + tl.arange(0, CHUNK))[:, None])
-        g += tl.dot(a, b)  # by rounding: matrix units cut what they add to off
+        part = tl.dot(a, b)
+        a = tl.load(A + rows[:, None] * K + (k + CHUNK + tl.arange(0, CHUNK))[None, :])
+        b = tl.load(B + cols[None, :].to(tl.int64) * K + (k + CHUNK + tl.arange(0, CHUNK))[:, None])
+        g += tl.dot(a, b, part)  # one product alone would be added to g by matrix units, which cut
     angle = g * tl.load(UNIT + cols)[None, :] + tl.load(ANGLE + cols)[None, :]
     turns = tl.floor(angle * 0.15915494309189535 + 0.5)
     angle = (angle - turns * 6.28125) - turns * 0.0019353071795864769
@@ -275,7 +278,9 @@ def _split(U: Tensor, n: int, side: str) -> tuple[Tensor, Tensor]:
     low = (V - high.double()).half()
     second, third = (high, low) if side == "A" else (low, high)
     d = U.shape[1]
-    out = torch.zeros((n, -(-3 * d // CHUNK) * CHUNK), dtype=torch.float16, device=U.device)
+    out = torch.zeros(
+        (n, -(-3 * d // (2 * CHUNK)) * 2 * CHUNK), dtype=torch.float16, device=U.device
+    )
     out[: len(U), : 3 * d] = torch.cat([high, second, third], dim=1)
     return out, unit
 
