@@ -3,7 +3,7 @@ the points or the matrix given."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -18,7 +18,13 @@ from mercer.models.base import checked
 from mercer.models.settings import FittedKernel, KernelSetting
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
+from mercer.ops.tiles import cuts
 from mercer.store import register
+
+EPS = float(np.finfo(np.float32).eps)
+SEEN = 64  # points at which it is seen how large sums are
+MOST_ROUNDING = 1e-4  # of them, by float32 values
+PIECE = 1 << 22  # numbers of rows that are read as float64 at a time
 
 
 @register("models.Expansion")
@@ -83,17 +89,44 @@ class Expansion:
         return None
 
     def combined(
-        self, X: Table, coef: Array, intercept: float | Array, gpu: str | None = None
+        self,
+        X: Table,
+        coef: Array,
+        intercept: float | Array,
+        gpu: str | None = None,
+        *,
+        wide: bool = False,
     ) -> Array:
         """sum_i coef_i k(x, x_i) + intercept, in the precision of the rows; on a GPU where one is
-        given and the kernel has a tile."""
-        if gpu is not None and len(X) and self.no_tile(X) is None:
-            made = import_module("mercer.gpu.operator").GPUOperator
-            K = made(self.kernel, X, self.points, precision=str(X.dtype), device=gpu)
-            return np.asarray(K @ np.asarray(coef, np.float64) + intercept).astype(X.dtype)
-        return np.asarray(self.operator(X, self.points) @ coef + intercept).astype(
-            X.dtype
-        )  # sums in float64: large coefficients cancel
+        given and the kernel has a tile. `wide` where `cancels`: values are float64 then."""
+        if gpu is None or not len(X) or self.no_tile(X) is not None:
+
+            def sums(rows: Table) -> Array:  # in float64: large coefficients cancel
+                return np.asarray(self.operator(rows, self.points) @ coef + intercept)
+
+            return widened(sums, X) if wide else sums(X).astype(X.dtype)
+        made = import_module("mercer.gpu.operator").GPUOperator
+        digits = "float64" if wide else str(X.dtype)
+        K = made(self.kernel, X, self.points, precision=digits, device=gpu)
+        return np.asarray(K @ np.asarray(coef, np.float64) + intercept).astype(X.dtype)
+
+    def cancels(self, coef: Array) -> bool:
+        """Whether sum_i coef_i k(x, x_i) of float32 rows needs values in float64, as with little
+        ridge: where their rounding, about eps |coef_i sqrt(k(x_i, x_i))|_2 sqrt(k(x, x)), is over a
+        ten-thousandth of what the sums are at some of the points.
+
+        coef : (m,) or (m, q)
+        """
+        if isinstance(self.kernel, str) or self.points is None or self.points.items:
+            return False
+        points, coef = self.points, coef.reshape(len(coef), -1).astype(np.float64)
+        if points.dtype != np.float32 or not len(points):
+            return False
+        some = points[:: -(-len(points) // SEEN)].astype(np.float64)
+        size = np.sqrt(np.mean(np.square(self.operator(some, points) @ coef), axis=0))
+        roots = np.sqrt(np.abs(self.kernel.diag(points.data).astype(np.float64)))
+        rounding = EPS * roots.max() * np.linalg.norm(roots[:, None] * coef, axis=0)
+        return bool((rounding > MOST_ROUNDING * size).any())
 
     def gradient(self, X: Table, coef: Array) -> Array:
         """d sum_i coef_iq k(x, x_i) / dx, (n, q, d), in the precision of the rows."""
@@ -104,6 +137,12 @@ class Expansion:
         return np.asarray(
             KernelOperator(self.kernel, X, self.points).input_gradients(coef), X.dtype
         )
+
+
+def widened(f: Callable[[Table], Array], X: Table) -> Array:
+    """f of rows that are read as float64 a piece at a time, in the precision of the rows."""
+    parts = cuts(len(X), max(1, PIECE // max(X.width, 1))) or [slice(0, 0)]
+    return np.concatenate([f(X[p].astype(np.float64)).astype(X.dtype) for p in parts])
 
 
 def kernel_at(kernel: KernelSetting, rows: Table, weight: Array | None = None) -> Kernel:

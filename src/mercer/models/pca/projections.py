@@ -109,7 +109,11 @@ class DualProjection:
         )
 
     def transform(self, X: Table) -> Array:
-        return self.over.combined(X, self.found.dual, -self.found.offset)
+        return self.over.combined(X, self.found.dual, -self.found.offset, wide=self._cancels)
+
+    @cached_property
+    def _cancels(self) -> bool:
+        return self.over.cancels(self.found.dual)
 
     # pre-images
     @property

@@ -6,6 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -82,7 +83,11 @@ class DualRidge:
         return self.over.kernel
 
     def predict(self, X: Table, gpu: str | None = None) -> Array:
-        return self.over.combined(X, *self.weights.shaped(self.flat), gpu)
+        return self.over.combined(X, *self.weights.shaped(self.flat), gpu, wide=self._cancels)
+
+    @cached_property
+    def _cancels(self) -> bool:
+        return self.over.cancels(self.weights.coef)
 
     def gradient(self, X: Table) -> Array:
         """(n, q, d)"""

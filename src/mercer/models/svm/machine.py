@@ -4,6 +4,7 @@ function of features."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -14,7 +15,7 @@ from mercer.kernels import Linear
 from mercer.kernels.algebra import Scale
 from mercer.kernels.base import Kernel
 from mercer.lifts.landmarks import in_float64, rpcholesky
-from mercer.models.expansion import Expansion
+from mercer.models.expansion import Expansion, widened
 from mercer.models.maps import FittedMap
 from mercer.models.penalties import PenaltyPath
 from mercer.models.settings import FittedKernel
@@ -240,9 +241,13 @@ class DualMachine:
         """`raw` of rows as they come: sparse ones are made dense where that fits."""
         X = X if self.vectors is None else dense_enough(X, self.memory)
         over = Expansion(self.kernel, self.vectors)
-        if gpu is None or not has_products(over, X, balanced=self.balanced):
-            return self.raw(X)
-        return over.combined(X, self.functions.T, 0.0, gpu)
+        if gpu is not None and has_products(over, X, balanced=self.balanced):
+            return over.combined(X, self.functions.T, 0.0, gpu, wide=self._cancels)
+        return widened(self.raw, X) if self._cancels else self.raw(X)
+
+    @cached_property
+    def _cancels(self) -> bool:
+        return Expansion(self.kernel, self.vectors).cancels(self.functions.T)
 
     def decide(self, X: Table, gpu: str | None = None) -> Array:
         """(n,) for two classes, else (n, K): one score a class, or its votes among pairs."""
