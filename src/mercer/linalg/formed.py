@@ -103,7 +103,7 @@ class FormedSystem:
             return by
 
         ways: dict[str, Solve] = {
-            STEPS: Steps(self.A, self.ridge),
+            STEPS: FewSteps(self.A, self.ridge),
             NARROW: self._by_narrow,
             WIDE: self._by_wide,
         }
@@ -133,7 +133,7 @@ class FormedSystem:
             return solved(self.wide, R), 1
 
 
-class Steps:
+class FewSteps:
     """Conjugate gradients on A until they are done, or until those to come would take longer than
     a factor."""
 
