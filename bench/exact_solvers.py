@@ -28,7 +28,7 @@ from mercer.kernels import Gaussian
 from mercer.linalg.least_squares import exact
 from mercer.linalg.solvers import CG
 from mercer.models import KernelPCA
-from mercer.models.ridge.landmarks import falkon
+from mercer.models.ridge.falkon import falkon
 from mercer.operators import KernelOperator
 from mercer.ops.philox import Stream, permutation
 

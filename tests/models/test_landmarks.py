@@ -13,7 +13,7 @@ from mercer.models import (
     KernelRidge,
     KernelSVC,
 )
-from mercer.models.ridge.landmarks import falkon
+from mercer.models.ridge.falkon import falkon
 
 RNG = np.random.default_rng(0)
 LINE = np.linspace(0, 1, 60)[:, None]

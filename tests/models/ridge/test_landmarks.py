@@ -8,8 +8,8 @@ from mercer.kernels import Callable, Gaussian, Laplace, Linear
 from mercer.lifts import Nystrom
 from mercer.linalg.least_squares import exact
 from mercer.models import KernelRidge
-from mercer.models.ridge import landmarks as module
-from mercer.models.ridge.landmarks import falkon
+from mercer.models.ridge import falkon as module
+from mercer.models.ridge.falkon import falkon
 from mercer.operators import KernelOperator
 
 

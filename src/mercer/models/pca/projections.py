@@ -39,14 +39,9 @@ from mercer.stats import Moments
 from mercer.store import register
 
 Statistics = Moments | SketchedMoments
-INDEFINITE = {
-    np.dtype(np.float64): 1e-10,
-    np.dtype(np.float32): 1e-6,
-}  # times n: eigenvalues nearer to zero may be rounding
-ROUNDING = {
-    np.dtype(np.float64): 1e-6,
-    np.dtype(np.float32): 1e-3,
-}  # of a Gram matrix, as a share of its largest value
+# Times n: eigenvalues nearer to zero may be rounding; and of a Gram matrix, as a share of its largest value.
+INDEFINITE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
+ROUNDING = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-3}
 
 
 # over the kernel matrix

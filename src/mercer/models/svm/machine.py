@@ -28,9 +28,8 @@ from mercer.ops.philox import Stream
 from mercer.plans import Plan
 from mercer.store import register
 
-CUT = (
-    1e-10  # of a residual, relative to the diagonal: vectors that others tell up to it add nothing
-)
+# Of a residual, relative to the diagonal: vectors that others tell up to it add nothing.
+CUT = 1e-10
 
 
 @register("svm.FitSummary")
@@ -240,14 +239,17 @@ class DualMachine:
     def queried(self, X: Table, gpu: str | None = None) -> Array:
         """`raw` of rows as they come: sparse ones are made dense where that fits."""
         X = X if self.vectors is None else dense_enough(X, self.memory)
-        over = Expansion(self.kernel, self.vectors)
-        if gpu is not None and has_products(over, X, balanced=self.balanced):
-            return over.combined(X, self.functions.T, 0.0, gpu, wide=self._cancels)
+        if gpu is not None and has_products(self._over, X, balanced=self.balanced):
+            return self._over.combined(X, self.functions.T, 0.0, gpu, wide=self._cancels)
         return widened(self.raw, X) if self._cancels else self.raw(X)
+
+    @property
+    def _over(self) -> Expansion:
+        return Expansion(self.kernel, self.vectors)
 
     @cached_property
     def _cancels(self) -> bool:
-        return Expansion(self.kernel, self.vectors).cancels(self.functions.T)
+        return self._over.cancels(self.functions.T)
 
     def decide(self, X: Table, gpu: str | None = None) -> Array:
         """(n,) for two classes, else (n, K): one score a class, or its votes among pairs."""
@@ -272,7 +274,7 @@ class DualMachine:
             raise ValueError(
                 "votes among pairs of classes have no gradient; fit with multiclass='ovr', one score a class."
             )
-        return Expansion(self.kernel, self.vectors).gradient(X, self.functions.T)
+        return self._over.gradient(X, self.functions.T)
 
     def combined(self, f: Array) -> Array:
         """The scores of classes from those of all rules."""
