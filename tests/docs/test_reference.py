@@ -48,6 +48,7 @@ INTERNAL = {  # rooms that users never import from
     "listed": "a registry",
     "logs": "a logger",
     "ops": "compiled loops",
+    "tensors": "where rows lie; docs/guide/scaling.md tells of it",
     "text": "its public name is mercer.NGrams",
 }
 PAGES = sorted((ROOT / "docs" / "reference").glob("*.rst"))
