@@ -115,12 +115,13 @@ def told(found: list[Run], S: Array, w: Array) -> bool:
 
 
 def distances(S: Array) -> Array:
-    """|s_i - s_j|^2 = |s_i|^2 + |s_j|^2 - 2 s_i s_j of all rows, (m, m)."""
+    """|s_i - s_j|^2 of all rows, (m, m): products have the digits of S, and what they come to is
+    rounded to float32, which costs next to nothing of a small distance."""
     x = np.square(S, dtype=np.float64).sum(1)
 
     def tile(rows: slice, cols: slice) -> Array:
-        out = np.empty((rows.stop - rows.start, cols.stop - cols.start), S.dtype)
+        out = np.empty((rows.stop - rows.start, cols.stop - cols.start), np.float32)
         loops.squares(S[rows] @ S[cols].T, x[rows], x[cols], out)
         return out
 
-    return fill(np.empty((len(S), len(S)), S.dtype), tile, symmetric=True)
+    return fill(np.empty((len(S), len(S)), np.float32), tile, symmetric=True)
