@@ -100,22 +100,27 @@ class Steps:
 
     def _settle(self, s: slice, index: Array, C: Array) -> Array:
         """Labels and bounds of these rows of a piece; their labels before."""
-        X, old = self.X[s], np.empty(len(index), np.int64)
+        old = np.empty(len(index), np.int64)
         state = self.labels[s], self.upper[s], self.lower[s], old
-        if self.narrow:
-            C = np.pad(C, ((0, 0), (0, -C.shape[1] % loops.UNROLLED)))
-            T, P = (np.zeros((rows, loops.GROUP), X.dtype) for rows in (C.shape[1], self.k))
-            nil, room = np.zeros(max(loops.GROUP, self.k)), loops.room(loops.GROUP)
-            loops.narrow(X, C, T, P, nil, self.slack, index, state + room)
-            return old
-        size = np.square(C, dtype=np.float64).sum(1)
+        (self._by_differences if self.narrow else self._by_products)(s, index, C, state)
+        return old
+
+    def _by_differences(self, s: slice, index: Array, C: Array, state: tuple[Array, ...]) -> None:
+        dtype, wide = C.dtype, -(-C.shape[1] // loops.UNROLLED) * loops.UNROLLED
+        padded = np.zeros((self.k, wide), dtype)
+        padded[:, : C.shape[1]] = C
+        T, P = (np.zeros((rows, loops.GROUP), dtype) for rows in (wide, self.k))
+        nil, room = np.zeros(max(loops.GROUP, self.k)), loops.room(loops.GROUP)
+        loops.narrow(self.X[s], padded, T, P, nil, self.slack, index, state + room)
+
+    def _by_products(self, s: slice, index: Array, C: Array, state: tuple[Array, ...]) -> None:
+        X, norms, size = self.X[s], self.norms[s], np.square(C, dtype=np.float64).sum(1)
         digits, rows = size.max(), int(np.clip(TILE // (X.shape[1] + self.k), *TILE_ROWS))
-        state += loops.room(min(rows, len(index)))
+        room = loops.room(min(rows, len(index)))
         for at in cuts(len(index), rows):
             some = at if len(index) == len(X) else index[at]
-            P, x = C @ X[some].T, self.norms[s][some]  # (k, b), (b,)
-            loops.settle(P, -2.0, size, x, self.slack, digits, index, at.start, state)
-        return old
+            P, x = C @ X[some].T, norms[some]  # (k, b), (b,)
+            loops.settle(P, -2.0, size, x, self.slack, digits, index, at.start, state + room)
 
     # sums
     def sum(self) -> None:
@@ -173,14 +178,13 @@ def zeros(k: int, d: int) -> Sums:
 
 
 def of_others(shift: Array) -> Array:
-    """The greatest of all but each of these.
+    """The greatest of all but each of these; of a single one itself.
 
     >>> of_others(np.array([1.0, 3.0, 2.0]))
     array([3., 2., 3.])
     """
-    out, far = np.full(len(shift), shift.max()), int(shift.argmax())
-    out[far] = np.delete(shift, far).max(initial=0.0)
-    return out
+    two = np.sort(shift)[-2:]
+    return np.where(shift == two[-1], two[0], two[-1])
 
 
 def halves(C: Array) -> Array:
