@@ -1,5 +1,8 @@
 """Loops of k-means among points: the two nearest means of each row with bounds, and sums of what
-moves between clusters."""
+moves between clusters.
+
+They are given room to work in, as loops that make arrays take longer to compile.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import math
 
 import numpy as np
 
+from mercer.inputs import Array
 from mercer.ops.jit import njit
 
 FAST = {"contract", "nsz", "nnan", "reassoc"}
@@ -14,63 +18,17 @@ GROUP = 128  # rows that meet all means at a time
 UNROLLED = 4  # columns of one pass over a group
 
 
-# distances
-@njit(fastmath=FAST)
-def squares(P, x, z, out):  # type: ignore[no-untyped-def]
-    """out = |x_i - z_j|^2 of products and squared norms."""
-    for i in range(P.shape[0]):
-        p, a, to = P[i], x[i], out[i]
-        for j in range(P.shape[1]):
-            to[j] = max(a + z[j] - 2.0 * p[j], 0.0)
-
-
-@njit(fastmath=FAST)
-def _distances(T, c, sums, to):  # type: ignore[no-untyped-def]
-    """|t - c|^2 of the columns t of T, by differences: an offset costs no digits."""
-    d = T.shape[0]
-    for i in range(GROUP):
-        sums[i] = 0
-    for j in range(0, d, UNROLLED):  # rows of zeros fill up both
-        a, b, e, f = c[j], c[j + 1], c[j + 2], c[j + 3]
-        s, t, u, v = T[j], T[j + 1], T[j + 2], T[j + 3]
-        for i in range(GROUP):
-            s_, t_, u_, v_ = s[i] - a, t[i] - b, u[i] - e, v[i] - f
-            sums[i] += (s_ * s_ + t_ * t_) + (u_ * u_ + v_ * v_)
-    for i in range(GROUP):
-        to[i] = sums[i]
-
-
 # steps
-@njit(fastmath=FAST)
-def _two_nearest(D, at, first, second):  # type: ignore[no-untyped-def]
-    """Of squared distances (k, b)."""
-    b = D.shape[1]
-    for i in range(b):
-        at[i], first[i], second[i] = 0, D[0, i], np.inf
-    for c in range(1, D.shape[0]):
-        row = D[c]
-        for i in range(b):
-            v, f = row[i], first[i]
-            second[i] = min(second[i], max(v, f))
-            at[i] = c if v < f else at[i]
-            first[i] = min(v, f)
-
-
 @njit
-def screen(labels, upper, lower, shift, half, index):  # type: ignore[no-untyped-def]
-    """Moves bounds by what means moved, shift (k,); index of the rows that may have another mean
-    now, how many. half: of the distance of each mean to the next."""
-    k = len(shift)
-    far = np.argmax(shift)
-    most, other = shift[far], 0.0
-    for c in range(k):
-        if c != far:
-            other = max(other, shift[c])
+def screen(labels, upper, lower, shift, others, half, index):  # type: ignore[no-untyped-def]
+    """Moves bounds by what means moved, shift (k,), and by the most that others moved, (k,); index
+    of the rows that may have another mean now, how many. half: of the distance of each mean to the
+    next."""
     count = 0
     for i in range(len(labels)):
         a = labels[i]
         upper[i] += shift[a]
-        lower[i] -= other if a == far else most
+        lower[i] -= others[a]
         if not upper[i] < max(lower[i], half[a]):
             index[count] = i
             count += 1
@@ -78,36 +36,60 @@ def screen(labels, upper, lower, shift, half, index):  # type: ignore[no-untyped
 
 
 @njit(fastmath=FAST)
-def settle(D, sizes, slack, index, start, labels, upper, lower, old, at):  # type: ignore[no-untyped-def]
-    """Nearest means and bounds of the rows index[start:], b of them, from squared distances (k, b)
-    that may be wrong by slack (d^2 + size); old: the labels before."""
-    first, second = np.empty(len(at)), np.empty(len(at))
-    _two_nearest(D, at, first, second)
-    for r in range(min(len(at), len(index) - start)):
-        i, f, s = index[start + r], first[r], second[r]
-        upper[i] = math.sqrt(f + slack * (f + sizes[r]))
-        lower[i] = math.sqrt(max(s - slack * (s + sizes[r]), 0.0)) if s < np.inf else s
-        old[start + r] = labels[i]
-        labels[i] = at[r]
+def settle(P, scale, size, x, slack, digits, index, start, state):  # type: ignore[no-untyped-def]
+    """Nearest means and bounds of the rows index[start:], b of them, from P (k, b): d^2 = scale P +
+    size + x, which may be wrong by slack (d^2 + digits + x). state: labels and both bounds of all
+    rows, the labels of rows index before, and `room` for b rows."""
+    labels, upper, lower, old, at, first, second = state
+    for i in range(P.shape[1]):
+        first[i], second[i] = np.inf, np.inf
+    for c in range(P.shape[0]):
+        z = size[c]
+        for i in range(P.shape[1]):
+            v, f, s = scale * P[c, i] + z, first[i], second[i]
+            mid = v if v > f else f
+            second[i] = mid if mid < s else s
+            at[i] = c if v < f else at[i]
+            first[i] = v if v < f else f
+    for r in range(P.shape[1]):
+        if start + r < len(index):
+            i, f, s = index[start + r], first[r] + x[r], second[r] + x[r]
+            wrong = slack * (digits + x[r])
+            f = (f if f > 0 else 0.0) * (1 + slack) + wrong
+            s = s * (1 - slack) - wrong
+            upper[i], lower[i] = math.sqrt(f), math.sqrt(s if s > 0 else 0.0)
+            old[start + r] = labels[i]
+            labels[i] = at[r]
 
 
 @njit(fastmath=FAST)
-def narrow(X, C, index, labels, upper, lower, old, slack):  # type: ignore[no-untyped-def]
-    """`settle` for the rows index of X, which has few columns."""
-    d, n, k = X.shape[1], len(index), len(C)
-    T = np.zeros((C.shape[1], GROUP), X.dtype)
-    sums, D, sizes = np.empty(GROUP, X.dtype), np.empty((k, GROUP)), np.zeros(GROUP)
-    at = np.empty(GROUP, np.int64)
-    for start in range(0, n, GROUP):
-        for r in range(min(GROUP, n - start)):
+def narrow(X, C, T, P, nil, slack, index, state):  # type: ignore[no-untyped-def]
+    """`settle` for the rows index of X, which has few columns, by differences: an offset costs no
+    digits. T (d, GROUP) and P (k, GROUP) are room for a group; columns of C and rows of T that
+    fill up d are zeros, as are all of nil."""
+    for start in range(0, len(index), GROUP):
+        for r in range(GROUP if len(index) - start > GROUP else len(index) - start):
             i = index[start + r]
-            for j in range(d):
+            for j in range(X.shape[1]):
                 T[j, r] = X[i, j]
-        for c in range(k):
-            _distances(T, C[c], sums, D[c])
-        settle(D, sizes, slack, index, start, labels, upper, lower, old, at)
+        for c in range(len(C)):
+            for r in range(GROUP):
+                P[c, r] = 0
+            for j in range(0, len(T), UNROLLED):
+                a, b, e, f = C[c, j], C[c, j + 1], C[c, j + 2], C[c, j + 3]
+                for r in range(GROUP):
+                    s, t = T[j, r] - a, T[j + 1, r] - b
+                    u, v = T[j + 2, r] - e, T[j + 3, r] - f
+                    P[c, r] += (s * s + t * t) + (u * u + v * v)
+        settle(P, 1.0, nil, nil, slack, 0.0, index, start, state)
 
 
+def room(b: int) -> tuple[Array, Array, Array]:
+    """For b rows: the nearest mean of each, and squared distances to the two nearest."""
+    return np.empty(b, np.int64), np.empty(b), np.empty(b)
+
+
+# sums
 @njit(fastmath=FAST)
 def add(X, w, labels, S, W, count):  # type: ignore[no-untyped-def]
     """Weighted sums of the rows of each cluster, their weights, and how many have any."""

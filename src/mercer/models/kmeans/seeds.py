@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from mercer.inputs import Array
+from mercer.models.kmeans.steps import sums
 from mercer.ops import sample as loops
-from mercer.ops.clusters import add, squares
 from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import fill
@@ -55,9 +55,7 @@ def beginnings(
 
 
 def _means(X: Array, rows: Array, w: Array, at: Array, chosen: Array) -> Beginning:
-    k = len(chosen)
-    C, W, count = np.zeros((k, X.shape[1])), np.zeros(k), np.zeros(k, np.int64)
-    add(X[rows], w, at, C, W, count)
+    C, W, count = sums(X[rows], w, at, len(chosen))
     C /= np.where(count > 0, W, 1)[:, None]
     empty = np.flatnonzero(count == 0)
     stands = rows[chosen[empty]]
@@ -93,13 +91,13 @@ def sample(X: Array, w: Array, norms: Array, k: int, stream: Stream) -> tuple[Ar
 
 def runs(S: Array, w: Array, k: int, stream: Stream, n_init: int, dtype: DTypeLike) -> list[Run]:
     """Runs on a sample in units of its extent, the best first, of equal ones in their order."""
-    m, tries = len(S), 2 + int(math.log(k))
+    tries = 2 + int(math.log(k))
     D = distances(_unit(S, w).astype(dtype, copy=False))
 
     def run(i: int) -> Run:
-        at, chosen = np.zeros(m, np.int64), np.zeros(k, np.int64)
         u = uniforms(stream.child(i), 0, 2 * k + min(2 * k, MORE), tries)
-        return loops.start(D, w, u, k, MOST, CLOSE, at, chosen), at, chosen
+        chosen, at = loops.seeds(D, w, u, k)
+        return *loops.steps(D, w, at, k, MOST, CLOSE), chosen
 
     return sorted(parallel_map(run, range(n_init)), key=lambda run: run[0])
 
@@ -117,12 +115,13 @@ def told(found: list[Run], S: Array, w: Array) -> bool:
 
 
 def distances(S: Array) -> Array:
-    """Squared distances between rows, (m, m)."""
+    """|s_i - s_j|^2 of all rows, (m, m): products have the digits of S, and what they come to is
+    rounded to float32, which costs next to nothing of a small distance."""
     x = np.square(S, dtype=np.float64).sum(1)
 
     def tile(rows: slice, cols: slice) -> Array:
-        out = np.empty((rows.stop - rows.start, cols.stop - cols.start), S.dtype)
-        squares(S[rows] @ S[cols].T, x[rows], x[cols], out)
+        out = np.empty((rows.stop - rows.start, cols.stop - cols.start), np.float32)
+        loops.squares(S[rows] @ S[cols].T, x[rows], x[cols], out)
         return out
 
-    return fill(np.empty((len(S), len(S)), S.dtype), tile, symmetric=True)
+    return fill(np.empty((len(S), len(S)), np.float32), tile, symmetric=True)

@@ -18,6 +18,9 @@ WORK, PIECES = 1 << 20, 16  # numbers of a piece at least, but for so many piece
 TILE, TILE_ROWS = 1 << 18, (64, 8192)  # numbers of rows and distances of one product
 
 
+Sums = tuple[Array, Array, Array]  # of rows, of weights, of rows that have any: by cluster
+
+
 @dataclass(eq=False)
 class Steps:
     """Rows X (n, d) near zero and their weights, among k means: labels, and bounds of the distances
@@ -30,7 +33,7 @@ class Steps:
     labels: Array = field(init=False)
     upper: Array = field(init=False)
     lower: Array = field(init=False)
-    sums: list[Array] = field(init=False)  # of rows, of weights, of rows that have any: by cluster
+    sums: Sums = field(init=False)
     fresh: bool = True  # whether sums were made anew, so that rows that left them left no rounding
 
     def __post_init__(self) -> None:
@@ -73,60 +76,60 @@ class Steps:
         ones than then."""
         C, seen = C.astype(self.X.dtype), seen.astype(self.X.dtype)
         shift = np.sqrt(np.square(C - seen, dtype=np.float64).sum(1))
-        half = halves(C.astype(np.float64))
-        parts = parallel_map(lambda s: self._screened(s, C, shift, half), self.pieces)
-        for _, sums in parts:
-            if sums is not None:
+        ways = shift, of_others(shift), halves(C.astype(np.float64))
+        parts = parallel_map(lambda s: self._screened(s, C, ways), self.pieces)
+        for _, change in parts:
+            if change is not None:
                 self.fresh = False
-                for mine, more in zip(self.sums, sums, strict=True):
+                for mine, more in zip(self.sums, change, strict=True):
                     mine += more
         return sum(moved for moved, _ in parts)
 
     def _screened(
-        self, s: slice, C: Array, shift: Array, half: Array
-    ) -> tuple[int, list[Array] | None]:
+        self, s: slice, C: Array, ways: tuple[Array, Array, Array]
+    ) -> tuple[int, Sums | None]:
+        """How many rows of a piece moved, and what that adds to the sums."""
         labels, index = self.labels[s], np.empty(s.stop - s.start, np.int64)
-        count = loops.screen(labels, self.upper[s], self.lower[s], shift, half, index)
+        count = loops.screen(labels, self.upper[s], self.lower[s], *ways, index)
         index = index[:count]
         old = self._settle(s, index, C)
         if not count or (old == labels[index]).all():
             return 0, None
-        sums = self._zeros()
-        return loops.move(self.X[s], self.w[s], index, labels, old, *sums), sums
+        more = zeros(self.k, self.X.shape[1])
+        return loops.move(self.X[s], self.w[s], index, labels, old, *more), more
 
     def _settle(self, s: slice, index: Array, C: Array) -> Array:
         """Labels and bounds of these rows of a piece; their labels before."""
-        X, state = self.X[s], (self.labels[s], self.upper[s], self.lower[s])
         old = np.empty(len(index), np.int64)
-        if self.narrow:
-            fill = -C.shape[1] % loops.UNROLLED
-            loops.narrow(X, np.pad(C, ((0, 0), (0, fill))), index, *state, old, self.slack)
-            return old
-        size = np.square(C, dtype=np.float64).sum(1)
-        rows = int(np.clip(TILE // (X.shape[1] + self.k), *TILE_ROWS))
-        for at in cuts(len(index), rows):
-            some = at if len(index) == len(X) else index[at]
-            part, x = X[some], self.norms[s][some]
-            D, near = np.empty((self.k, len(part))), np.empty(len(part), np.int64)
-            loops.squares(C @ part.T, size, x, D)
-            loops.settle(D, x + size.max(), self.slack, index, at.start, *state, old, near)
+        state = self.labels[s], self.upper[s], self.lower[s], old
+        (self._by_differences if self.narrow else self._by_products)(s, index, C, state)
         return old
 
-    # sums
-    def _zeros(self) -> list[Array]:
-        k, d = self.k, self.X.shape[1]
-        return [np.zeros((k, d)), np.zeros(k), np.zeros(k, np.int64)]
+    def _by_differences(self, s: slice, index: Array, C: Array, state: tuple[Array, ...]) -> None:
+        dtype, wide = C.dtype, -(-C.shape[1] // loops.UNROLLED) * loops.UNROLLED
+        padded = np.zeros((self.k, wide), dtype)
+        padded[:, : C.shape[1]] = C
+        T, P = (np.zeros((rows, loops.GROUP), dtype) for rows in (wide, self.k))
+        nil, room = np.zeros(max(loops.GROUP, self.k)), loops.room(loops.GROUP)
+        loops.narrow(self.X[s], padded, T, P, nil, self.slack, index, state + room)
 
+    def _by_products(self, s: slice, index: Array, C: Array, state: tuple[Array, ...]) -> None:
+        X, norms, size = self.X[s], self.norms[s], np.square(C, dtype=np.float64).sum(1)
+        digits, rows = size.max(), int(np.clip(TILE // (X.shape[1] + self.k), *TILE_ROWS))
+        room = loops.room(min(rows, len(index)))
+        for at in cuts(len(index), rows):
+            some = at if len(index) == len(X) else index[at]
+            P, x = C @ X[some].T, norms[some]  # (k, b), (b,)
+            loops.settle(P, -2.0, size, x, self.slack, digits, index, at.start, state + room)
+
+    # sums
     def sum(self) -> None:
         """Sums of the rows of each cluster, anew."""
-
-        def piece(s: slice) -> list[Array]:
-            sums = self._zeros()
-            loops.add(self.X[s], self.w[s], self.labels[s], *sums)
-            return sums
-
-        parts = parallel_map(piece, self.pieces)
-        self.sums, self.fresh = [sum(more[1:], more[0]) for more in zip(*parts, strict=True)], True
+        parts = parallel_map(
+            lambda s: sums(self.X[s], self.w[s], self.labels[s], self.k), self.pieces
+        )
+        S, W, count = (sum(more[1:], more[0]) for more in zip(*parts, strict=True))
+        self.sums, self.fresh = (S, W, count), True
 
     def averages(self) -> Array:
         S, W, count = self.sums
@@ -160,6 +163,28 @@ class Steps:
         """The sum of squared ways of means that stay where they are."""
         eps = 32 * float(np.finfo(self.X.dtype).eps)
         return eps**2 * float(self.w @ self.norms / self.w.sum())
+
+
+def sums(X: Array, w: Array, labels: Array, k: int) -> Sums:
+    """Of the rows of each cluster."""
+    out = zeros(k, X.shape[1])
+    loops.add(X, w, labels, *out)
+    return out
+
+
+def zeros(k: int, d: int) -> Sums:
+    """Sums of no rows."""
+    return np.zeros((k, d)), np.zeros(k), np.zeros(k, np.int64)
+
+
+def of_others(shift: Array) -> Array:
+    """The greatest of all but each of these; of a single one itself.
+
+    >>> of_others(np.array([1.0, 3.0, 2.0]))
+    array([3., 2., 3.])
+    """
+    two = np.sort(shift)[-2:]
+    return np.where(shift == two[-1], two[0], two[-1])
 
 
 def halves(C: Array) -> Array:
