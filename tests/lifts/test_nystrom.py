@@ -284,3 +284,15 @@ def test_fit_transform_is_fit_and_transform():
     once = Nystrom(n_landmarks=10, random_state=1).fit_transform(X, sample_weight=w)
     phi = Nystrom(n_landmarks=10, random_state=1).fit(X, sample_weight=w)
     np.testing.assert_array_equal(once, phi.transform(X))
+
+
+@pytest.mark.parametrize("m", [100, 149, 150, 151, 300])
+@pytest.mark.parametrize(("n", "others"), [(600, 0.0), (600, 1e-9), (1300, 0.0)])
+def test_landmarks_end_where_most_rows_tell_nothing(m, n, others):
+    """Fewer rows with k(x, x) > 0 than landmarks: once they all are pivots, no more is proposed."""
+    X = np.random.default_rng(0).normal(size=(n, 200))
+    X[150:] *= others
+    F = Nystrom(Linear(), m, random_state=0).fit_transform(X)
+    assert F.shape[1] == min(m, 150) if others == 0 else F.shape[1] >= min(m, 150)
+    if m >= 150:
+        assert np.abs(F @ F.T - X @ X.T).max() <= 1e-9 * np.abs(X @ X.T).max()

@@ -124,7 +124,7 @@ def proposed(
     op: Operator, m: int, stream: Stream, weight: Array, cut: float
 ) -> tuple[Array, Array, int]:
     """Pivots by rejection, while a quarter or more of the rows that are proposed are taken; the factor
-    of their block, and how many rounds there were.
+    of their block, and how many rounds there were. Rows that are pivots count as not taken.
 
     Rows are proposed in proportion to k(x, x), and taken with the share of it that the pivots leave
     untold, or of more than 1,024 rows surely where that is more than a twentieth: nothing is known of any
@@ -151,7 +151,7 @@ def proposed(
             last, rounds = k + len(taken), rounds + 1
             L[k:last, :k], L[k:last, k:last] = told[taken], root
             kept, pivots = np.append(kept, new[taken]), np.append(pivots, rows[new[taken]])
-            if last == m or len(taken) < LEAST_TAKEN * len(new):
+            if last == m or len(taken) < LEAST_TAKEN * len(here):
                 return pivots, L[:last, :last], rounds
         batch = rounds
     return pivots, L[: len(pivots), : len(pivots)], rounds
