@@ -15,7 +15,7 @@ from mercer.gpu.operator import GPUOperator
 from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
 
-NUMBER_BYTES, FIXED_BYTES = 64.0, float(1 << 29)  # of a number of the rows, and of all else
+NUMBER_BYTES, FIXED_BYTES = 64.0, float(1 << 30)  # of a number of the rows, and of all else
 
 
 class RowProducts:
