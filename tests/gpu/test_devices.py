@@ -1,6 +1,7 @@
 """`device` as users give it, on machines with and without what a GPU needs."""
 
 import tempfile
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -132,6 +133,29 @@ def test_tensors_on_two_devices_are_refused():
         with tensors.beside(np.eye(2)):
             assert tensors.place_of_rows() == "cuda:1"
     assert tensors.place_of_rows() is None
+
+
+def test_tiles_run_on_the_device_of_their_arrays(monkeypatch):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("triton", reason="triton is not installed")
+    from mercer.gpu.launch import launch
+
+    seen, current = [], ["cuda:0"]
+
+    @contextmanager
+    def device(place):
+        before, current[0] = current[0], f"{place.type}:{place.index}"
+        yield
+        current[0] = before
+
+    def load(text):
+        return {(2, 1): lambda *arrays, **settings: seen.append((text, current[0], settings))}
+
+    monkeypatch.setattr(torch.cuda, "device", device)
+    monkeypatch.setattr(files, "load", load)
+    for place in ("cuda:1", "cpu"):
+        launch("a text", (2, 1), SimpleNamespace(device=torch.device(place)), R=64)
+    assert seen == [("a text", "cuda:1", {"R": 64}), ("a text", "cuda:0", {"R": 64})]
 
 
 def test_rows_on_a_gpu_say_where_to_compute(monkeypatch):

@@ -28,6 +28,8 @@ from mercer.kernels import (  # noqa: E402
 )
 from mercer.models import KernelSVC, KernelSVR, OneClassSVM  # noqa: E402
 from mercer.models.svm import dual  # noqa: E402
+from mercer.models.svm.device import DeviceRows  # noqa: E402
+from mercer.operators import AboutOperator, TileOperator  # noqa: E402
 
 THREE = Gaussian(2.0) * Linear() + 0.3 * Polynomial(2, bias=0.5) + Matern(3.0)
 DEVICE = "cpu" if devices.interpreted() else "cuda"
@@ -78,6 +80,39 @@ def test_rows_times_numbers_are_those_of_the_kernel(kernel, d, precision, error)
     again = made.times(some[::-1].copy(), v[::-1].copy())  # another block of the same rows
     assert np.abs(again - K @ v).max() <= error * size
     assert np.array_equal(made.times(some[:0], v[:0]), np.zeros(131))
+
+
+@pytest.mark.parametrize(("dtype", "error"), [("float32", 3e-7), ("float64", 1e-13)])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Laplace(1.0), Laplace(2.0, norm=1), THREE])
+def test_blocks_are_those_of_the_cpu(kernel, offset, dtype, error):
+    if kernel is THREE and offset:
+        kernel = Matern(3.0)
+    X = rows(131)[0] + offset
+    op = TileOperator(kernel, Table(X), dtype, gpu=DEVICE)
+    made, some = DeviceRows(op), np.random.default_rng(1).permutation(131)[:70]
+    room = made.room(70 * 128)
+    room[:] = np.nan  # of the last block
+    K = made.some(some, room)
+    assert K.dtype == op.dtype
+    assert K.shape == (70, 128)
+    assert np.shares_memory(K, room)
+    assert not K[:, 70:].any()
+    size = np.abs(op.diag()).max()
+    assert np.abs(K[:, :70] - op.wide.block(some, some)).max() <= error * size
+    assert np.array_equal(K[:, :70], K[:, :70].T)  # whatever order products were rounded in
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_blocks_about_a_point_are_those_of_the_cpu(dtype):
+    X = rows(131)[0] + 100.0
+    op = TileOperator(Linear(), Table(X), dtype, gpu=DEVICE).balanced()
+    assert isinstance(op, AboutOperator)
+    some = np.random.default_rng(1).permutation(131)[:70]
+    K = DeviceRows(op).some(some)[:, :70]
+    size = np.abs(op.diag()).max()
+    error = 3e-7 if dtype == "float32" else 1e-15 * 3e4  # of squares of 100, beside those of 1
+    assert np.abs(K - op.wide.block(some, some)).max() <= error * size
 
 
 def test_products_depend_on_nothing_that_was_left_in_memory():

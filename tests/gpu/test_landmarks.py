@@ -38,10 +38,9 @@ def rows(n=230, d=3):
     return X, y
 
 
-def both(X, y, w=None, m=33, **given):
-    made = (
-        KernelRidge(via=Landmarks(m), device=d, random_state=0, **given) for d in ("cpu", "cuda")
-    )
+def both(X, y, w=None, m=33, select="rpcholesky", **given):
+    via = Landmarks(m, select)
+    made = (KernelRidge(via=via, device=d, random_state=0, **given) for d in ("cpu", "cuda"))
     return [model.fit(X, y, w) for model in made]
 
 
@@ -70,6 +69,17 @@ def test_weights_outputs_and_penalties():
     given = dict(kernel=Laplace(2.0), alpha=[0.1, 1.0], tol=1e-9)
     close(*both(X, Y, w, **given), X)
     close(*both(X, y, w, kernel=Laplace(2.0), alpha=0.1, fit_intercept=False, tol=1e-9), X)
+
+
+@pytest.mark.parametrize("m", [33, 230])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_drawn_with_equal_chances_are_those_of_the_cpu(m, weighted):
+    X, y = rows()
+    X[5], X[9] = X[5] + 1, X[9] + 1  # no copies, of which either may be left out
+    w = np.random.default_rng(1).uniform(0, 2, len(X)) if weighted else None
+    if weighted:
+        w[::7] = 0
+    close(*both(X, y, w, m, "uniform", kernel=Laplace(1.0), alpha=0.05, tol=1e-9), X)
 
 
 def test_offsets_cost_no_digits():

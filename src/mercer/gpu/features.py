@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.gpu import assembly, files
+from mercer.gpu import assembly
 from mercer.gpu.backend import Tensor, torch
+from mercer.gpu.launch import launch
 from mercer.gpu.operands import LARGEST
 from mercer.gpu.squares import RUN, TILE, SquareSums
 from mercer.gpu.stream import batches
@@ -261,7 +262,8 @@ class FrequencySide:
         """Into H and L, (n, width)."""
         n, fast = len(root), H.device.type != "cpu"
         A, unit = _split(X.double() - self.centre, n, "A")
-        files.load(text(fast=fast))[(n // ROWS, len(self.angle) // COLS)](
+        launch(
+            text(fast=fast), (n // ROWS, len(self.angle) // COLS),
             H, L, A, self.B, self.angle, self.shift, root, (unit * self.unit).float(), H.shape[1],
             len(self.shift) // 2, K=A.shape[1], R=ROWS, C=COLS, num_warps=4, num_stages=2,
             enable_fp_fusion=True,

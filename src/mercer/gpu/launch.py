@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
@@ -248,12 +249,12 @@ class DevicePairs:
             (at.splits, *contraction.shape(at.rows)), float("nan"), dtype=torch.float64,
             device=self.X.device,
         )  # fmt: skip
-        with ONE:
-            files.load(made.text)[(at.rows // shape.rows, at.splits, third)](
-                out, V, self.theta, *(held[name] for name in made.arrays), at.rows, at.columns,
-                at.step, R=shape.rows, C=shape.cols, num_warps=shape.warps,
-                num_stages=shape.stages, enable_fp_fusion=True,
-            )  # fmt: skip
+        launch(
+            made.text, (at.rows // shape.rows, at.splits, third),
+            out, V, self.theta, *(held[name] for name in made.arrays), at.rows, at.columns, at.step,
+            R=shape.rows, C=shape.cols, num_warps=shape.warps, num_stages=shape.stages,
+            enable_fp_fusion=True,
+        )  # fmt: skip
         return out.sum(dim=0)
 
 
@@ -292,6 +293,14 @@ class LaunchGrid:
         columns = -(-blocks // step) * step
         rows = columns if symmetric else rows
         return cls(rows * BLOCK, columns * BLOCK, columns // step)
+
+
+def launch(text: str, grid: tuple[int, ...], *arrays: Any, **settings: Any) -> None:
+    """One of a text's function, on the device of its first array, which need not be the current
+    one."""
+    device = arrays[0].device
+    with ONE, nullcontext() if device.type == "cpu" else torch.cuda.device(device):
+        files.load(text)[grid](*arrays, **settings)
 
 
 def _multiprocessors(device: str) -> int:

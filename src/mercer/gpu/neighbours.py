@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mercer.gpu import files
 from mercer.gpu.backend import Tensor, torch
 from mercer.gpu.contract import Largest
-from mercer.gpu.launch import LaunchGrid
+from mercer.gpu.launch import LaunchGrid, launch
 from mercer.gpu.tile import program
 
 if TYPE_CHECKING:
@@ -51,7 +50,8 @@ def _kept(op: GPUOperator, k: int) -> tuple[Tensor, Tensor]:
     }
     held["NAMES"] = torch.full(shape, -1, dtype=torch.int32, device=op.device)
     held["MOST"] = torch.tensor([op.shape[1]], dtype=torch.int32, device=op.device)
-    files.load(made.text)[(grid.rows // TILE_ROWS, grid.splits)](
+    launch(
+        made.text, (grid.rows // TILE_ROWS, grid.splits),
         best, best, tiles.theta.to(op.dtype), *(held[name] for name in made.arrays),
         grid.rows, grid.columns, grid.step, R=TILE_ROWS, C=TILE_COLS, num_warps=WARPS,
         num_stages=1, enable_fp_fusion=True,

@@ -4,6 +4,7 @@ anew takes less than reading it."""
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from mercer.gpu.operator import GPUOperator
 from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
 
-NUMBER_BYTES, FIXED_BYTES = 64.0, float(1 << 28)  # of a number of the rows, and of all else
+NUMBER_BYTES, FIXED_BYTES = 64.0, float(1 << 30)  # of a number of the rows, and of all else
 
 
 class RowProducts:
@@ -50,6 +51,23 @@ class RowProducts:
             for values, kind in ((rows, np.int64), (change, np.float64))
         )
         return np.asarray(self._of(at).times(W[:, None])[0, :, 0].cpu().numpy())
+
+    def square(self, rows: Array, out: Array, edge: Array | None = None) -> None:
+        """out = K[rows, rows], with zeros in the columns beyond, less numbers of the rows and of the
+        columns (`edge`) where values are about a point: taken in float64, and copied once."""
+        to, at = torch.from_numpy(out), torch.from_numpy(np.array(rows, np.int64))
+        at = at.to(self.op.device)
+        K = self.op.block(at, at, to.dtype if edge is None else torch.float64)
+        if edge is not None:
+            e = torch.from_numpy(edge).to(self.op.device)
+            K = K - (e + e[:, None])
+        K = (K + K.T) / 2  # products of two sides may be rounded otherwise
+        to.copy_(torch.nn.functional.pad(K, (0, out.shape[1] - len(rows))).to(to.dtype))
+
+    def room(self, size: int, dtype: Any) -> Array:
+        """Memory of the host that the device writes to by itself."""
+        like = torch.from_numpy(np.empty(0, dtype)).dtype
+        return np.asarray(torch.empty(size, dtype=like, pin_memory=self.op.X.is_cuda).numpy())
 
     @cached_property
     def _whole(self) -> DevicePairs:

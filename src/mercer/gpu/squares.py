@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from mercer.gpu import files
 from mercer.gpu.backend import Tensor, torch
+from mercer.gpu.launch import launch
 
 TILE = 128  # features of a tile, to a multiple of which they are padded
 RUN = 64  # to a multiple of which rows are padded
@@ -82,7 +82,8 @@ class SquareSums:
             return
         splits, width = self.total.shape[:2]
         step = -(-(last - first) // (splits * RUN)) * RUN
-        files.load(TEXT)[(len(self.tiles), splits)](
+        launch(
+            TEXT, (len(self.tiles), splits),
             self.total, H, L, unit, self.tiles, width, first, last, step,
             B=TILE, K=self.shape.rows, num_warps=self.shape.warps, num_stages=self.shape.stages,
         )  # fmt: skip

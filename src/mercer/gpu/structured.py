@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gpu import assembly, files
+from mercer.gpu import assembly
 from mercer.gpu.backend import Tensor, torch
+from mercer.gpu.launch import launch
 from mercer.gpu.operands import LARGEST
 from mercer.inputs import Array
 from mercer.ops.fastfood import Fastfood, reference_hadamard, tables
@@ -159,11 +160,11 @@ class StructuredSide:
         R[: len(Y), : Y.shape[1]] = (Y / unit).float()
         first, second = (_small(k, str(X.device)) for k in (M, block // M))
         U = torch.full((n, blocks * block), float("nan"), device=X.device)
-        begin, end = map(files.load, texts(fast=X.device.type == "cuda"))
-        begin[(n, blocks)](U, R, B, first, second, blocks, **sizes)
+        begin, end = texts(fast=X.device.type == "cuda")
+        launch(begin, (n, blocks), U, R, B, first, second, blocks, **sizes)
         scale = (unit * block * (block // M)).float()
-        end[(n, blocks)](
-            H, L, U, P, G, S, self.angle, self.shift, root, scale, first, second, blocks, width,
+        launch(
+            end, (n, blocks), H, L, U, P, G, S, self.angle, self.shift, root, scale, first, second, blocks, width,
             len(self.of), **sizes,
         )  # fmt: skip
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mercer.gpu import files
 from mercer.gpu.backend import Tensor, torch
 from mercer.gpu.contract import Values
-from mercer.gpu.launch import DevicePairs
+from mercer.gpu.launch import DevicePairs, launch
 from mercer.gpu.tile import TileProgram, program
 
 if TYPE_CHECKING:
@@ -29,7 +28,8 @@ def block(op: GPUOperator, rows: Any, cols: Any, dtype: Any) -> Tensor:
         return out[:n, :m]
     made = _program(tiles, dtype)
     held = _operands(tiles, at, to, dtype)
-    files.load(made.text)[(len(at) // ROWS, len(to) // COLS)](
+    launch(
+        made.text, (len(at) // ROWS, len(to) // COLS),
         out, out, tiles.theta.to(dtype), *(held[name] for name in made.arrays), len(at), len(to),
         COLS, R=ROWS, C=COLS, num_warps=WARPS, num_stages=STAGES, enable_fp_fusion=True,
     )  # fmt: skip

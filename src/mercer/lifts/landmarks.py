@@ -44,7 +44,7 @@ def in_float64(op: Operator, rows: Rows, cols: Rows) -> Array:
 def uniform(op: Operator, m: int, stream: Stream, weight: Array, cut: float) -> Array:
     """Rows without replacement, with probability proportional to their weights (Efraimidis and
     Spirakis, 2006)."""
-    return _without_replacement(weight, m, stream)
+    return without_replacement(weight, m, stream)
 
 
 def leverage(op: Operator, m: int, stream: Stream, weight: Array, cut: float) -> Array:
@@ -54,7 +54,7 @@ def leverage(op: Operator, m: int, stream: Stream, weight: Array, cut: float) ->
     a is the mean of the diagonal. Musco and Musco, Recursive sampling for the Nystrom method
     (2017).
     """
-    pilot = _without_replacement(weight, PILOT_ROWS, stream.child(0))
+    pilot = without_replacement(weight, PILOT_ROWS, stream.child(0))
     op = op.astype(np.float64)
     diag = np.asarray(op.diag(), np.float64)
     ridge = (diag.mean() or 1.0) * len(pilot) / len(diag)  # a kernel may be zero at all rows
@@ -65,10 +65,10 @@ def leverage(op: Operator, m: int, stream: Stream, weight: Array, cut: float) ->
 
     scores = diag - np.concatenate(parallel_map(explained, cuts(len(diag), TASK_ROWS)))
     share = weight * np.maximum(scores, cut * diag)
-    return _without_replacement(share if share.any() else weight, m, stream.child(1))
+    return without_replacement(share if share.any() else weight, m, stream.child(1))
 
 
-def _without_replacement(weight: Array, m: int, stream: Stream) -> Array:
+def without_replacement(weight: Array, m: int, stream: Stream) -> Array:
     """The first m of a sequence drawn without replacement in proportion to the weights: the
     smallest of Exp(weight) times."""
     with np.errstate(divide="ignore"):

@@ -46,21 +46,27 @@ def gate(b, lo, hi, e):  # type: ignore[no-untyped-def]
 # what is done once a round is plain NumPy: compiling it would take longer than all its calls
 def gates(b: Array, lo: Array, hi: Array, e: float, up: Array, down: Array) -> None:
     """`gate` of every dual."""
-    up[:] = np.where(b >= hi, MAX_GRADIENT, np.where(b >= 0, e, -e))
-    down[:] = np.where(b <= lo, -MAX_GRADIENT, np.where(b > 0, e, -e))
+    np.multiply(b >= hi, MAX_GRADIENT, out=up)  # no branch, which would be guessed wrongly
+    np.multiply(b <= lo, -MAX_GRADIENT, out=down)
+    if e:  # nothing beside those out of reach
+        up += np.where(b >= 0, e, -e)
+        down += np.where(b > 0, e, -e)
 
 
 def snap(b: Array, lo: Array, hi: Array, change: Array) -> int:
     """Duals that rounding left beside a bound, or zero, go onto it, as they would pass for free;
     how many, and by what."""
     # bounds far beyond all duals say nothing about their rounding
-    near = 1e-12 * np.minimum(hi - lo, np.abs(b).max(initial=0.0))
-    zero = np.where(np.abs(b) <= near, 0.0, b)
-    end = np.where(hi - b <= near, hi, np.where(b - lo <= near, lo, zero))
-    moved = end != b
-    change[:] = np.where(moved, end - b, 0.0)
-    b[:] = end
-    return int(np.count_nonzero(moved))
+    size = np.abs(b).max(initial=0.0)
+    at = np.flatnonzero((b != lo) & (b != hi) & (b != 0))  # others lie there
+    some, lo, hi = b[at], lo[at], hi[at]
+    near = 1e-12 * np.minimum(hi - lo, size)
+    zero = np.where(np.abs(some) <= near, 0.0, some)
+    end = np.where(hi - some <= near, hi, np.where(some - lo <= near, lo, zero))
+    change[:] = 0.0
+    change[at] = end - some
+    b[at] = end
+    return int(np.count_nonzero(end != some))
 
 
 # the choice among lanes has no branch: what it finds is new in every step, and a branch that is

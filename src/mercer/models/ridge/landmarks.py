@@ -15,8 +15,8 @@ from mercer.gpu.devices import device_of, free_bytes, told
 from mercer.inputs import Array, Matrix, Table
 from mercer.kernels.base import Kernel
 from mercer.lifts import Nystrom
-from mercer.lifts.base import seed_of
-from mercer.lifts.landmarks import pivoted
+from mercer.lifts.base import Seed, seed_of, stream_of
+from mercer.lifts.landmarks import all_rows, pivoted, without_replacement
 from mercer.models.expansion import Expansion
 from mercer.models.ridge.dual import DualRidge, expansion, penalty, warn_if_open
 from mercer.models.ridge.falkon import (
@@ -81,10 +81,20 @@ def chosen(s: RidgeSettings, kernel: Kernel, rows: TrainingRows) -> tuple[Table,
     select = s.method.select if isinstance(s.method, methods.Landmarks) else "rpcholesky"
     if select == "rpcholesky" and 8.0 * m * len(rows) > s.memory:
         select = "uniform"
+    if select == "uniform" and s.gpu is not None and not rows.X.items:
+        return Table(rows.X.data[_drawn(rows, m, s.random_state)]), select
     phi = Nystrom(kernel, m, select, random_state=s.random_state).fit(
         _bare(rows.X), sample_weight=rows.weight
     )
     return Table(phi.landmarks_), select
+
+
+def _drawn(rows: TrainingRows, m: int, random_state: Seed) -> Array:
+    """Those that `Nystrom` draws with equal chances, which it would factor on one thread."""
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    if m >= np.count_nonzero(weight):
+        return all_rows(rows.X, weight)
+    return without_replacement(weight, m, stream_of(random_state))
 
 
 def _bare(X: Table) -> Matrix:

@@ -179,7 +179,7 @@ class BlockSolver:
         moved = change != 0
         p.b[block] = b
         self.block = block
-        self.K = self.K if isinstance(p.columns, GramMatrix) else K
+        self.K = K if isinstance(p.columns, RowCache) else self.K
         self._add(block[moved], change[moved])
 
     def _add(self, which: Array, change: Array) -> None:
@@ -206,12 +206,18 @@ class BlockSolver:
         return np.concatenate([stay, risers, fallers]), kept
 
     def _square(self, block: Array, kept: Array) -> Array:
-        """K of the block, its columns padded to lanes; what the last block had is copied."""
+        """K of the block, its columns padded to lanes: picked from all values, formed on a GPU, or
+        beside what the last block had."""
+        p, every = self.part, np.arange(len(block))
+        if isinstance(p.columns, RowCache):
+            return self._beside_last(block, kept)
+        K = p.columns.some(p.index[block], self._room(p.columns, len(block)))
+        K[every, every] += p.ridge[block].astype(K.dtype)
+        return K
+
+    def _beside_last(self, block: Array, kept: Array) -> Array:
+        """The same, where what the last block had is copied."""
         p, q, k = self.part, len(block), len(kept)
-        if isinstance(p.columns, GramMatrix):
-            K, every = p.columns.some(p.index[block], self._room(q)), np.arange(q)
-            K[every, every] += p.ridge[block].astype(K.dtype)
-            return K
         K = padded(q, self.op.dtype)
         kernel_rows.pick(self.K, kept, kept, K)
         self.K = self.K[:0, :0].copy()  # one block at a time
@@ -225,12 +231,12 @@ class BlockSolver:
             K[new, new] += p.ridge[block[k:]].astype(K.dtype)
         return K
 
-    def _room(self, q: int) -> Array:
+    def _room(self, columns: GramMatrix | DeviceRows, q: int) -> Array:
         """Memory for a block of q duals, that of the last one where it is large enough: new pages
         would take longer than what is written to them."""
         size = q * smo.lanes(q) * smo.LANE
         if len(self.room) < size:
-            self.room = np.empty(size, self.op.dtype)
+            self.room = columns.room(size)
         return self.room
 
     # shrinking

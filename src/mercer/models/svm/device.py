@@ -1,4 +1,4 @@
-"""Kernel rows that no one keeps: gradients of duals by products on a GPU."""
+"""Kernel rows that no one keeps: gradients of duals by products on a GPU, and blocks formed there."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.models.expansion import Expansion
+from mercer.models.svm.gram import padded
 from mercer.operators import AboutOperator, TiledOperator, TileOperator
 from mercer.operators.tiles import tiles_about
+from mercer.ops.tiles import settle_allocator
 
 
 class DeviceRows:
     """Kernel rows as solvers of duals ask for them, made anew on a GPU in every product: to about
     1e-6 of the sum of the sizes, or in float64 where the operator is that, or about a point.
 
-    Blocks of rows with themselves stay with the operator, on the CPU, where they are solved.
+    Blocks of rows with themselves are formed there and fetched, as they are solved on the CPU.
     """
 
     def __init__(self, op: TiledOperator) -> None:
         assert isinstance(op, TileOperator | AboutOperator)  # others have no device
         self.op, self.made = op, 0
+        settle_allocator()  # of all duals' slopes
 
     @cached_property
     def _products(self) -> Any:
@@ -40,9 +43,26 @@ class DeviceRows:
     @cached_property
     def _beside(self) -> Array:
         """What k(x_i, x_j) has of x_i alone, more than about the point of the operator."""
+        return self.op.edge + self._middle
+
+    @cached_property
+    def _middle(self) -> float:
+        """What all values have more than that."""
         op, own = self.op, self.op.kernel.diag(self.op.X[:1].astype(np.float64))
-        middle = float(own[0]) - float(op.diag()[0]) - 2 * float(op.edge[0])
-        return op.edge + middle
+        return float(own[0]) - float(op.diag()[0]) - 2 * float(op.edge[0])
+
+    def some(self, rows: Array, room: Array | None = None) -> Array:
+        """K of some rows with themselves, its columns padded to lanes, in this room."""
+        about = isinstance(self.op, AboutOperator)
+        out = padded(len(rows), self.op.dtype, room)
+        edge = self.op.edge[rows] + self._middle / 2 if about else None
+        self._products.square(rows, out, edge)
+        return out
+
+    def room(self, size: int) -> Array:
+        """Memory for values, which the device writes to by itself."""
+        found: Array = self._products.room(size, self.op.dtype)
+        return found
 
     def restrict(self, rows: Array) -> DeviceRows:
         """Those of some rows, among themselves."""

@@ -62,6 +62,10 @@ class GramMatrix:
         )
         return out
 
+    def room(self, size: int) -> Array:
+        """Memory for values."""
+        return np.empty(size, self.K.dtype)
+
     def restrict(self, rows: Array) -> GramMatrix:
         """That of some rows."""
         return GramMatrix(self.some(rows))
