@@ -75,3 +75,9 @@ def test_values_stay_float32_where_nothing_cancels(monkeypatch):
 def test_a_constant_needs_no_digits():
     m = KernelRidge(K, alpha=1e-6, via="exact").fit(X, np.full(300, 2.0, np.float32))
     assert np.abs(m.predict(TEST) - 2).max() < 1e-5
+
+
+def test_no_points_need_no_digits():
+    m = KernelSVR(K, epsilon=10.0).fit(X, Y)
+    assert not len(m.support_)
+    assert np.array_equal(m.predict(TEST), np.full(len(TEST), m.intercept_[0], np.float32))

@@ -119,9 +119,10 @@ class Expansion:
         """
         if isinstance(self.kernel, str) or self.points is None or self.points.items:
             return False
-        points, coef = self.points, coef.reshape(len(coef), -1).astype(np.float64)
+        points = self.points
         if points.dtype != np.float32 or not len(points):
             return False
+        coef = coef.reshape(len(coef), -1).astype(np.float64)
         some = points[:: -(-len(points) // SEEN)].astype(np.float64)
         size = np.sqrt(np.mean(np.square(self.operator(some, points) @ coef), axis=0))
         roots = np.sqrt(np.abs(self.kernel.diag(points.data).astype(np.float64)))

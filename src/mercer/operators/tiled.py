@@ -50,11 +50,11 @@ class TileOperator:
         The columns; None is X.
     diagonal : ndarray of shape (n,), default=None
         k(x, x) in float64, where it is known already.
-    gpu : str, default=None
-        The torch device on which solvers of duals take products with its rows; None: the CPU.
     given : Table, default=None
         The rows of a square operator as they came, where they were sparse and X is dense:
         what few values are exact of.
+    gpu : str, default=None
+        The torch device on which solvers of duals take products with its rows; None: the CPU.
 
     Examples
     --------
