@@ -67,8 +67,8 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         A feature map, instead of a kernel.
     n_init : int, default=3
         Runs from other seeds, of which the best counts. Among more than 1,000 rows, or some
-        320 + 50 k, they begin on a sample, and the best goes on; of 256 columns and more half as
-        many do.
+        320 + 50 k, they begin on a sample, and the best goes on; of 256 columns and more half
+        as many do.
     max_iter : int, default=300
         Steps of each.
     tol : float, default=1e-4
