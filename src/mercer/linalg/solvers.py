@@ -22,6 +22,7 @@ from mercer.store import register
 # a round of conjugate gradients on a float32 matrix takes the residual down by this, not below its
 # rounding
 INNER_TOLERANCE = 1e-4
+MOST = 1e30  # that float32 may hold
 SAMPLE_ROWS = 256  # by which the rounding of a kernel matrix is judged
 
 
@@ -98,9 +99,10 @@ def _narrow(op: Operator, ridge: Array) -> bool:
 def float32_serves(op: KernelOperator, ridge: Array) -> bool:
     """Whether refinement gains a factor of ten a round: |K32 - K|, about eps sqrt(n) max k(x, x) or
     more where rows lose digits that tell them apart, is small beside the ridge."""
-    if not _in_range(op.X):
+    size = float(np.abs(op.diag()).max())
+    if not _in_range(op.X) or size > MOST:
         return False
-    rounding = float(np.finfo(np.float32).eps) * float(np.abs(op.diag()).max())
+    rounding = float(np.finfo(np.float32).eps) * size
     if 10 * math.sqrt(len(ridge)) * rounding > ridge.min():
         return False
     return bool(10 * math.sqrt(len(ridge)) * max(rounding, _lost(op)) <= ridge.min())

@@ -39,6 +39,7 @@ from mercer.operators.partitioned import PartitionedOperator
 from mercer.plans import Plan, quantity
 from mercer.store import register
 
+MOSTLY = 0.01  # of k(x, x) that is left about the mean, where columns are far from zero
 _SAID = {  # of a matrix that is formed
     STEPS: "few products with it suffice",
     NARROW: "it is factored in float32, with residuals in float64",
@@ -147,7 +148,8 @@ def fit(
         warnings.warn(f"{text}; raise alpha.", stacklevel=5)
     made = written(plan, len(rows), solver, found, reason, s.memory)
     made = replace(made, settings={**made.settings, **value_ways(over.kernel, rows.X)})
-    warn_if_open(made.way, found.residual, s.tol)
+    off = found.residual > s.tol and is_off_centre(over, rows.X)
+    warn_if_open(made.way, found.residual, s.tol, off_centre=off)
     weights = Weights(alpha, found.coef * unit, found.intercept * unit)
     return DualRidge(made, over, weights, flat, found.residual, max(found.steps, 1), scores)
 
@@ -213,14 +215,23 @@ def written(plan: Plan, n: int, solver: Any, found: RidgeSolution, why: str, mem
     return Plan(way, f"{why} ({plan.why})", settings, held, passes=found.steps)
 
 
-def warn_if_open(way: str, residual: float, tol: float) -> None:
+def is_off_centre(over: Expansion, X: Table) -> bool:
+    """Whether k(x, x) is mostly the mean of the rows."""
+    if isinstance(over.kernel, str) or X.items or X.sparse:
+        return False
+    rows = np.asarray(X.data, np.float64)
+    size, centred = (np.abs(over.kernel.diag(R)).max() for R in (rows, rows - rows.mean(axis=0)))
+    return bool(centred < MOSTLY * size)
+
+
+def warn_if_open(way: str, residual: float, tol: float, *, off_centre: bool = False) -> None:
     """Where the equations are not solved to the tolerance."""
     if residual > tol:
-        remedy = (
-            "raise alpha; K is singular to rounding"
-            if way == "cholesky"
-            else "raise max_iter, tol or alpha"
-        )
+        remedy = "raise max_iter, tol or alpha"
+        if way == "cholesky":
+            remedy = "raise alpha; K is singular to rounding"
+        if off_centre:
+            remedy = "centre the columns of X; K is singular to rounding, as they are far from zero"
         text = (
             f"KernelRidge ({way}) stopped at a residual of {residual:.1e} (tol={tol:g}); {remedy}."
         )
