@@ -3,6 +3,7 @@ that are true."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from mercer.operators import Operator
 LOG = logger("cg")
 
 Map = Callable[[Array], Array]
+BITS = 32  # of a diagonal's exponent up to which neither squares nor float32 need another unit
 MAX_ROUNDS = 20  # of refinement
 MAX_REMAINDER = (
     0.5  # a round that leaves more than this of the residual is not worth another of its kind
@@ -81,6 +83,16 @@ def conjugate_gradients(
         if hopeless is not None and len(on) and hopeless(size[left], tol[on]):
             break
     return X, steps
+
+
+def unit_of(diagonal: Array) -> float:
+    """A power of two about its largest entry; 1 where that is near enough to 1.
+
+    >>> unit_of(np.array([3.0, 1000.0])), unit_of(np.array([0.0, 1e30])) == 2.0**99
+    (1.0, True)
+    """
+    exponent = math.frexp(float(np.abs(diagonal).max()))[1] - 1
+    return math.ldexp(1.0, exponent) if abs(exponent) > BITS else 1.0
 
 
 def refined(

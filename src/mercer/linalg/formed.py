@@ -15,7 +15,7 @@ from mercer.costs import quickest, systems
 from mercer.costs.choice import choose
 from mercer.costs.systems import NARROW, STEPS, WIDE
 from mercer.inputs import Array
-from mercer.linalg.cg import Map, Solved, conjugate_gradients, refined
+from mercer.linalg.cg import Map, Solved, conjugate_gradients, refined, unit_of
 from mercer.linalg.cholesky import Cholesky, Factored
 from mercer.linalg.triangles import multiplied, solved
 from mercer.operators import KernelOperator, Operator, dense
@@ -27,7 +27,6 @@ MAX_CONDITION = 1e6  # of A: beyond, float32 and steps of conjugate gradients lo
 POWERS = 3  # products that the largest eigenvalue is judged by
 GOLDEN = (math.sqrt(5) - 1) / 2
 JITTER = 1e-13  # of a trace: less of an eigenvalue is rounding
-BITS = 32  # of a diagonal's exponent up to which neither squares nor float32 need another unit
 FIRST_STEPS = 3  # after which it is first asked how many are to come
 
 
@@ -177,16 +176,6 @@ class FewSteps:
         n = len(self.A)
         self.over = steps * systems.step(n, len(size)) > min(systems.factors(n).values())
         return self.over
-
-
-def unit_of(diagonal: Array) -> float:
-    """A power of two about its largest entry; 1 where that is near enough to 1.
-
-    >>> unit_of(np.array([3.0, 1000.0])), unit_of(np.array([0.0, 1e30])) == 2.0**99
-    (1.0, True)
-    """
-    exponent = math.frexp(float(np.abs(diagonal).max()))[1] - 1
-    return math.ldexp(1.0, exponent) if abs(exponent) > BITS else 1.0
 
 
 def is_mild(A: Array, most: float) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.costs import MAX_CHOLESKY_ROWS
 from mercer.inputs import Array, Table
-from mercer.linalg.cg import Solved, System, conjugate_gradients, refined
+from mercer.linalg.cg import Solved, System, conjugate_gradients, refined, unit_of
 from mercer.linalg.cholesky import Cholesky, Factored
 from mercer.linalg.precondition import MANY_COLUMNS, NoPreconditioner, RPCholesky, Woodbury
 from mercer.operators import KernelOperator, Operator, StoredOperator
@@ -139,17 +139,21 @@ class Iterated:
 
     def solve(self, B: Array) -> Solved:
         """A^-1 B, (n, q), to the tolerance or to `max_steps`."""
-        used = 0
+        used, unit = 0, unit_of(self.system.ridge)  # squares of x may be no numbers
 
         def rounds(product: Any, least: float) -> Any:
             def solve(R: Array, goal: Array) -> tuple[Array, int]:
                 nonlocal used
                 goal = np.maximum(goal, least * np.linalg.norm(R, axis=0))
                 X, steps = conjugate_gradients(
-                    product, R, self.preconditioner.solve, goal, self.of.max_steps - used
+                    lambda V: product(V / unit),
+                    R,
+                    lambda V: self.preconditioner.solve(V) * unit,
+                    goal,
+                    self.of.max_steps - used,
                 )
                 used += steps
-                return X, steps
+                return X / unit, steps
 
             return solve
 

@@ -18,6 +18,7 @@ from mercer.costs.systems import NARROW, STEPS, WIDE
 from mercer.gpu.devices import told
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
+from mercer.kernels import Linear, Scale
 from mercer.kernels.defaults import bandwidths, scaled
 from mercer.kernels.ways import value_ways
 from mercer.linalg.cholesky import Cholesky
@@ -39,7 +40,7 @@ from mercer.operators.partitioned import PartitionedOperator
 from mercer.plans import Plan, quantity
 from mercer.store import register
 
-MOSTLY = 0.01  # of k(x, x) that is left about the mean, where columns are far from zero
+OFF_CENTRE = 0.01  # of k(x, x) is left about the mean, where columns are far from zero
 _SAID = {  # of a matrix that is formed
     STEPS: "few products with it suffice",
     NARROW: "it is factored in float32, with residuals in float64",
@@ -148,7 +149,7 @@ def fit(
         warnings.warn(f"{text}; raise alpha.", stacklevel=5)
     made = written(plan, len(rows), solver, found, reason, s.memory)
     made = replace(made, settings={**made.settings, **value_ways(over.kernel, rows.X)})
-    off = found.residual > s.tol and is_off_centre(over, rows.X)
+    off = s.intercept and found.residual > s.tol and is_off_centre(over.kernel, rows.X)
     warn_if_open(made.way, found.residual, s.tol, off_centre=off)
     weights = Weights(alpha, found.coef * unit, found.intercept * unit)
     return DualRidge(made, over, weights, flat, found.residual, max(found.steps, 1), scores)
@@ -215,13 +216,16 @@ def written(plan: Plan, n: int, solver: Any, found: RidgeSolution, why: str, mem
     return Plan(way, f"{why} ({plan.why})", settings, held, passes=found.steps)
 
 
-def is_off_centre(over: Expansion, X: Table) -> bool:
-    """Whether k(x, x) is mostly the mean of the rows."""
-    if isinstance(over.kernel, str) or X.items or X.sparse:
+def is_off_centre(kernel: FittedKernel, X: Table) -> bool:
+    """Whether k(x, x) tells mostly where the mean of the rows is, and the kernel is linear: an
+    intercept makes up for that."""
+    while isinstance(kernel, Scale):
+        kernel = kernel.kernel
+    if not isinstance(kernel, Linear) or X.sparse:
         return False
     rows = np.asarray(X.data, np.float64)
-    size, centred = (np.abs(over.kernel.diag(R)).max() for R in (rows, rows - rows.mean(axis=0)))
-    return bool(centred < MOSTLY * size)
+    about_mean = kernel.diag(rows - rows.mean(axis=0)).max()
+    return bool(about_mean < OFF_CENTRE * kernel.diag(rows).max())
 
 
 def warn_if_open(way: str, residual: float, tol: float, *, off_centre: bool = False) -> None:
@@ -231,7 +235,7 @@ def warn_if_open(way: str, residual: float, tol: float, *, off_centre: bool = Fa
         if way == "cholesky":
             remedy = "raise alpha; K is singular to rounding"
         if off_centre:
-            remedy = "centre the columns of X; K is singular to rounding, as they are far from zero"
+            remedy = "centre the columns of X, which changes nothing else: they are so far from zero that K is singular to rounding"
         text = (
             f"KernelRidge ({way}) stopped at a residual of {residual:.1e} (tol={tol:g}); {remedy}."
         )
