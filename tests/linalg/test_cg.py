@@ -46,6 +46,18 @@ def test_refinement_passes_on_when_a_solver_no_longer_gains():
     assert refined(lambda V: A @ V, B, [useless], 1e-12).residual == 1  # never worse than nothing
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_refinement_passes_on_from_what_is_no_number(bad):
+    A, B = np.diag([1.0, 2.0]), np.array([[1.0, 3.0], [1.0, 2.0]])
+    broken = lambda R, goal: (np.linalg.solve(A, R) + np.array([0, bad]), 1)  # of one column
+    s = refined(lambda V: A @ V, B, [broken, lambda R, goal: (np.linalg.solve(A, R), 1)], 1e-12)
+    np.testing.assert_allclose(s.x, np.linalg.solve(A, B))
+    assert (s.residual, s.steps, s.last) == (0, 2, 1)
+    s = refined(lambda V: A @ V, B, [broken], 1e-12)
+    assert np.isfinite(s.x).all()
+    assert s.residual == 1
+
+
 def test_steps_are_bounded_and_the_residual_says_so():
     X, B = data()
     s = (

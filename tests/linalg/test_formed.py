@@ -46,6 +46,36 @@ def test_every_way_solves(rows, columns, way):
     assert s.way == way or way == STEPS
 
 
+SCALES = [1e-300, 1e-150, 1e-45, 1e-38, 1e-30, 1e30, 1e38, 1e39, 1e150, 1e300]
+
+
+@pytest.mark.parametrize("way", [STEPS, NARROW, WIDE])
+@pytest.mark.parametrize("columns", [1, 40])
+@pytest.mark.parametrize("c", SCALES)
+def test_the_unit_of_kernel_and_ridge_changes_nothing(c, columns, way):
+    k, B = Gaussian(1.5), RNG.normal(size=(N, columns))
+    with forced(ridge_system=way):
+        plain = Formed().init(KernelOperator(k, PLAIN), RIDGE, columns).solve(B)
+        s = Formed().init(KernelOperator(c * k, PLAIN), c * RIDGE, columns).solve(B)
+    assert s.way == plain.way
+    assert s.residual <= 1e-12
+    assert_allclose(c * s.x, plain.x, atol=1e-10)
+
+
+@pytest.mark.parametrize("way", [STEPS, NARROW, WIDE])
+def test_a_row_of_huge_ridge(way):
+    """Beside it, the others are below what float32 tells."""
+    ridge, B = RIDGE.copy(), RNG.normal(size=(N, 2))
+    ridge[7] = 1e60
+    op = KernelOperator(Gaussian(1.5), PLAIN)
+    with forced(ridge_system=way):
+        s = Formed().init(op, ridge).solve(B)
+    assert s.residual <= 1e-10
+    rest = np.delete(np.arange(N), 7)
+    A = op.block()[np.ix_(rest, rest)] + np.diag(RIDGE[rest])
+    assert_allclose(s.x[rest], np.linalg.solve(A, B[rest]), atol=1e-9)
+
+
 def test_a_weak_ridge_is_left_to_float64():
     X = np.linspace(0, 1, N)[:, None]
     k, ridge, B = Gaussian(), np.full(N, 1e-9), np.sin(9 * X)
@@ -86,6 +116,14 @@ def test_equations_of_no_kernel_are_solved_and_told():
     s = exact(KernelOperator(Cut(), X), y, 1.0, intercept=False, solver=Formed())
     assert not s.definite
     assert_allclose(Cut()(X) @ s.coef + s.coef, y, atol=1e-8)
+
+
+@pytest.mark.parametrize("c", [1e-150, 1e150])
+def test_equations_of_no_kernel_in_any_unit(c):
+    X, y = RNG.normal(size=(N, 2)), RNG.normal(size=(N, 1))
+    s = exact(KernelOperator(c * Cut(), X), y, c, intercept=False, solver=Formed())
+    assert not s.definite
+    assert_allclose(c * (Cut()(X) @ s.coef + s.coef), y, atol=1e-8)
 
 
 def test_outputs_of_two_penalties_and_rows_of_weight_zero():

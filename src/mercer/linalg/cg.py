@@ -3,6 +3,7 @@ that are true."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from mercer.operators import Operator
 LOG = logger("cg")
 
 Map = Callable[[Array], Array]
+BITS = 32  # of a diagonal's exponent up to which neither squares nor float32 need another unit
 MAX_ROUNDS = 20  # of refinement
 MAX_REMAINDER = (
     0.5  # a round that leaves more than this of the residual is not worth another of its kind
@@ -32,6 +34,7 @@ class Solved:
     residual: float
     steps: int
     way: str = ""  # the last that was taken, where there are several
+    last: int = 0  # its place among them
 
 
 def conjugate_gradients(
@@ -82,6 +85,16 @@ def conjugate_gradients(
     return X, steps
 
 
+def unit_of(diagonal: Array) -> float:
+    """A power of two about its largest entry; 1 where that is near enough to 1.
+
+    >>> unit_of(np.array([3.0, 1000.0])), unit_of(np.array([0.0, 1e30])) == 2.0**99
+    (1.0, True)
+    """
+    exponent = math.frexp(float(np.abs(diagonal).max()))[1] - 1
+    return math.ldexp(1.0, exponent) if abs(exponent) > BITS else 1.0
+
+
 def refined(
     product: Map,
     B: Array,
@@ -93,26 +106,29 @@ def refined(
     `product`. Where a round gains little more, `enough` in place of tol will do.
 
     solvers: from cheap to exact; `solve(R, goal)` works on A as it sees it until |r| <= goal (q,),
-    and the next takes over where one no longer gains.
+    and the next takes over where one no longer gains, or finds what is no number.
     """
     size = np.linalg.norm(B, axis=0)
     goal = tol * np.where(size > 0, size, 1)
-    X, R, norm, steps, which = np.zeros_like(B), B, size, 0, 0
+    X, R, norm, steps, which, last = np.zeros_like(B), B, size, 0, 0, 0
     for _ in range(MAX_ROUNDS):
         if (norm <= goal).all() or which == len(solvers):
             break
+        last = which
         change, more = solvers[which](R, 0.5 * goal)
         steps += more
-        R_new = B - product(X + change)
-        norm_new = np.linalg.norm(R_new, axis=0)
-        better = norm_new < norm
-        little = bool((norm_new > np.maximum(MAX_REMAINDER * norm, goal)).any())
+        with np.errstate(over="ignore", invalid="ignore"):
+            R_new = B - product(X + change)
+            norm_new = np.linalg.norm(R_new, axis=0)
+        better = norm_new < norm  # which NaN is not
+        little = not (norm_new <= np.maximum(MAX_REMAINDER * norm, goal)).all()
         X = np.where(better, X + change, X)
         R, norm = np.where(better, R_new, R), np.where(better, norm_new, norm)
         if little and (norm <= enough * size).all():
             break
         which += little
-    return Solved(X, R, float((norm / np.where(size > 0, size, 1)).max(initial=0)), steps)
+    residual = float((norm / np.where(size > 0, size, 1)).max(initial=0))
+    return Solved(X, R, residual, steps, last=last)
 
 
 @dataclass(frozen=True, eq=False)

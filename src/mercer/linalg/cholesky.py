@@ -22,6 +22,7 @@ MAX_JITTER_ROUNDINGS, MAX_JITTER = (
     1e-3,
 )  # in n eps, and of the diagonal: a matrix that needs more is of no kernel
 INVERSE_COLUMNS = 256
+MIN_KEPT = 1e-4  # of A's diagonal: below, that of L is so much larger that differences lose digits
 
 
 @register("linalg.Cholesky")
@@ -64,6 +65,7 @@ class Cholesky:
         K = dense(system.exact if self.dtype == "float64" else system.op, self.dtype)
         K.flat[:: len(K) + 1] += system.ridge
         kept = self.dtype == "float64" and isinstance(system.op, KernelOperator)
+        kept = kept and float(K.diagonal().max()) >= MIN_KEPT
         diagonal = K.diagonal().copy() if kept else None
         K.flat[:: len(K) + 1] += jitter
         (potrf,) = get_lapack_funcs(("potrf",), (K,))

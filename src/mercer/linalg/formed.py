@@ -4,8 +4,7 @@ suffice, else by a factor in float32, and where its rounding forbids that by one
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +15,7 @@ from mercer.costs import quickest, systems
 from mercer.costs.choice import choose
 from mercer.costs.systems import NARROW, STEPS, WIDE
 from mercer.inputs import Array
-from mercer.linalg.cg import Map, Solved, conjugate_gradients, refined
+from mercer.linalg.cg import Map, Solved, conjugate_gradients, refined, unit_of
 from mercer.linalg.cholesky import Cholesky, Factored
 from mercer.linalg.triangles import multiplied, solved
 from mercer.operators import KernelOperator, Operator, dense
@@ -24,7 +23,6 @@ from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import single_blas
 from mercer.store import register
 
-Solve = Callable[[Array, Array], tuple[Array, int]]
 MAX_CONDITION = 1e6  # of A: beyond, float32 and steps of conjugate gradients lose too many digits
 POWERS = 3  # products that the largest eigenvalue is judged by
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -52,9 +50,12 @@ class Formed:
         wide = op.astype(np.float64)
         A = wide.upper() if isinstance(wide, KernelOperator) else dense(wide, np.float64)
         A.flat[:: len(A) + 1] += ridge
-        mild = is_mild(A, MAX_CONDITION * float(ridge.min()))
+        if (unit := unit_of(A.diagonal())) != 1:
+            with np.errstate(all="ignore"):  # below the diagonal there may be anything
+                A /= unit
+        mild = is_mild(A, MAX_CONDITION * (float(ridge.min()) / unit))
         way = choose("ridge_system", systems.ways(len(A), columns, mild=mild))
-        return FormedSystem(self, op, ridge, A, way)
+        return FormedSystem(self, op, ridge, A, unit, way)
 
     def bytes(self, n: int) -> float:
         """At most: A, and a factor in float64."""
@@ -63,12 +64,14 @@ class Formed:
 
 @dataclass(frozen=True, eq=False)
 class FormedSystem:
-    """A on and above its diagonal, the way that is tried first, and the factors that were needed."""
+    """A on and above its diagonal in a unit of its own, the way that is tried first, and the factors
+    that were needed."""
 
     of: Formed
     op: Operator
     ridge: Array
     A: Array
+    unit: float
     way: str
 
     @cached_property
@@ -93,28 +96,20 @@ class FormedSystem:
 
     def solve(self, B: Array) -> Solved:
         """A^-1 B, (n, q)."""
-        tried: list[str] = []
-
-        def told(way: str, solve: Solve) -> Solve:
-            def by(R: Array, goal: Array) -> tuple[Array, int]:
-                tried.append(way)
-                return solve(R, goal)
-
-            return by
-
-        ways: dict[str, Solve] = {
-            STEPS: FewSteps(self.A, self.ridge),
+        ways = {
+            STEPS: FewSteps(self.A, self.ridge / self.unit),
             NARROW: self._by_narrow,
             WIDE: self._by_wide,
         }
         then = quickest(systems.factors(len(self.A)))
-        chain = (WIDE,) if self.way == WIDE else (self.way, then, WIDE)
-        solvers = [told(way, ways[way]) for way in dict.fromkeys(chain)]
+        chain = [WIDE] if self.way == WIDE else list(dict.fromkeys((self.way, then, WIDE)))
+        solvers = [ways[way] for way in chain]
         s = refined(self.product, np.asarray(B, np.float64), solvers, self.of.tol, self.of.enough)
-        return Solved(s.x, s.remainder, s.residual, s.steps, tried[-1] if tried else self.way)
+        with np.errstate(over="ignore"):
+            return replace(s, x=s.x / self.unit, way=chain[s.last])
 
     def product(self, V: Array) -> Array:
-        """A V."""
+        """A V, in that unit."""
         with single_blas():
             return multiplied(self.A, V)
 
@@ -128,7 +123,7 @@ class FormedSystem:
     def _by_wide(self, R: Array, goal: Array) -> tuple[Array, int]:
         if isinstance(self.wide, Factored):
             found = self.wide.solve(R)
-            return found.x, found.steps
+            return found.x * self.unit, found.steps
         with single_blas():
             return solved(self.wide, R), 1
 
@@ -140,6 +135,7 @@ class FewSteps:
     def __init__(self, A: Array, ridge: Array) -> None:
         self.A, self.ridge = A, ridge
         self.over = False
+        self.left: list[float] = []  # digits to go, before every step
 
     def __call__(self, R: Array, goal: Array) -> tuple[Array, int]:
         self.left = [math.log(max(1.0, float((np.linalg.norm(R, axis=0) / goal).max())))]

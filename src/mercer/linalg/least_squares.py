@@ -180,11 +180,17 @@ def _solve(
     mean = np.average(Y, axis=0, weights=w) if intercept else np.zeros(Y.shape[1])
     B = Y - mean  # so that the constant to be found is small
     s = handle.solve(np.column_stack([B, np.ones(len(B))]) if intercept else B)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = s.x.sum(axis=0)
+    if not np.isfinite(sums).all():
+        raise ValueError(
+            "the coefficients are beyond the range of float64; raise alpha, or give the kernel a larger factor."
+        )
     coef, R, b = s.x, s.remainder, np.zeros(Y.shape[1])
     if intercept:
         one = s.x[:, -1]
-        total = float(one.sum())  # not zero for a kernel; a Gram matrix that is none may give that
-        b = s.x[:, :-1].sum(0) / total if total else b
+        total = float(sums[-1])  # not zero for a kernel; a Gram matrix that is none may give that
+        b = sums[:-1] / total if total else b
         coef, R = (
             s.x[:, :-1] - np.outer(one, b),
             s.remainder[:, :-1] - np.outer(s.remainder[:, -1], b),

@@ -24,6 +24,7 @@ MIN_RESIDUAL = {
     np.dtype(np.float32): 3e-6,
 }  # of k(x, x): less than this left of it is rounding
 CHUNKS = 8  # of the rows, whose moments are added in float64
+RANGE = 1e-30, 1e30  # of k(x, x), whose products and pivots float32 holds
 MAX_ROUNDING = 0.5  # of I + S'S: where float32 would leave more it is not tried
 CHEAP_COLUMNS = 512  # columns up to which float64 costs next to nothing
 PROBES, POWERS = (
@@ -161,9 +162,12 @@ def default_rank(n: int) -> int:
 
 def precision(op: Any, ridge: Array) -> np.dtype[Any]:
     """float32 where an error of its eps in I + S'S, whose norm is at most sum k(x, x) / ridge,
-    leaves it well above zero."""
-    size = float((np.abs(op.diag(), dtype=np.float64) / ridge).sum())
-    return np.dtype(np.float32 if size * np.finfo(np.float32).eps <= MAX_ROUNDING else np.float64)
+    leaves it well above zero, and products of F are within its range."""
+    diagonal = np.abs(op.diag(), dtype=np.float64)
+    size = float((diagonal / ridge).sum())
+    serves = size * np.finfo(np.float32).eps <= MAX_ROUNDING
+    least, most = RANGE
+    return np.dtype(np.float32 if serves and least < diagonal.max() < most else np.float64)
 
 
 @dataclass(frozen=True, eq=False)

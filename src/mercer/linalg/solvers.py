@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.costs import MAX_CHOLESKY_ROWS
 from mercer.inputs import Array, Table
-from mercer.linalg.cg import Solved, System, conjugate_gradients, refined
+from mercer.linalg.cg import Solved, System, conjugate_gradients, refined, unit_of
 from mercer.linalg.cholesky import Cholesky, Factored
 from mercer.linalg.precondition import MANY_COLUMNS, NoPreconditioner, RPCholesky, Woodbury
 from mercer.operators import KernelOperator, Operator, StoredOperator
@@ -22,6 +22,7 @@ from mercer.store import register
 # a round of conjugate gradients on a float32 matrix takes the residual down by this, not below its
 # rounding
 INNER_TOLERANCE = 1e-4
+MOST = 1e30  # that float32 may hold
 SAMPLE_ROWS = 256  # by which the rounding of a kernel matrix is judged
 
 
@@ -98,9 +99,10 @@ def _narrow(op: Operator, ridge: Array) -> bool:
 def float32_serves(op: KernelOperator, ridge: Array) -> bool:
     """Whether refinement gains a factor of ten a round: |K32 - K|, about eps sqrt(n) max k(x, x) or
     more where rows lose digits that tell them apart, is small beside the ridge."""
-    if not _in_range(op.X):
+    size = float(np.abs(op.diag()).max())
+    if not _in_range(op.X) or size > MOST:
         return False
-    rounding = float(np.finfo(np.float32).eps) * float(np.abs(op.diag()).max())
+    rounding = float(np.finfo(np.float32).eps) * size
     if 10 * math.sqrt(len(ridge)) * rounding > ridge.min():
         return False
     return bool(10 * math.sqrt(len(ridge)) * max(rounding, _lost(op)) <= ridge.min())
@@ -137,17 +139,21 @@ class Iterated:
 
     def solve(self, B: Array) -> Solved:
         """A^-1 B, (n, q), to the tolerance or to `max_steps`."""
-        used = 0
+        used, unit = 0, unit_of(self.system.ridge)  # squares of x may be no numbers
 
         def rounds(product: Any, least: float) -> Any:
             def solve(R: Array, goal: Array) -> tuple[Array, int]:
                 nonlocal used
                 goal = np.maximum(goal, least * np.linalg.norm(R, axis=0))
                 X, steps = conjugate_gradients(
-                    product, R, self.preconditioner.solve, goal, self.of.max_steps - used
+                    lambda V: product(V / unit),
+                    R,
+                    lambda V: self.preconditioner.solve(V) * unit,
+                    goal,
+                    self.of.max_steps - used,
                 )
                 used += steps
-                return X, steps
+                return X / unit, steps
 
             return solve
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge as Peer
 from sklearn.model_selection import KFold
 from sklearn.utils.estimator_checks import check_estimator
@@ -262,6 +263,53 @@ MODELS = {
     "cg": KernelRidge(via="iterative", tol=1e-11),
     "gram": KernelRidge("precomputed"),
 }
+
+
+UNITS = [
+    *(("exact", alpha, c) for alpha in (1e-2, 1e-4) for c in (1e-300, 1e-40, 1e-30, 1e39, 1e300)),
+    *(("iterative", 1e-2, c) for c in (1e-100, 1e-40, 1e-30, 1e39, 1e100)),
+]
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Linear()], ids=["gaussian", "linear"])
+@pytest.mark.parametrize("columns", [1, 40])
+@pytest.mark.parametrize(("via", "alpha", "c"), UNITS)
+@pytest.mark.parametrize("n", [150, 400])
+def test_the_unit_of_kernel_and_alpha_changes_nothing(n, via, alpha, c, columns, kernel):
+    """By a factor of few rows, of K formed once, and by steps; in and out of float32's digits."""
+    r = np.random.default_rng(0)
+    A, B = r.normal(size=(n, 4)), r.normal(size=(n, columns))
+    plain = KernelRidge(kernel, alpha, via="exact").fit(A, B).predict(A)
+    m = KernelRidge(c * kernel, c * alpha, via=via, tol=1e-7).fit(A, B)
+    assert m.residual_ <= 1e-7
+    np.testing.assert_allclose(m.predict(A), plain, atol=1e-5 if via == "iterative" else 1e-8)
+
+
+def test_rows_of_huge_and_tiny_numbers():
+    Y = X @ rng.normal(size=(3, 2)) + rng.normal(size=(150, 2))
+    plain = KernelRidge(Linear(), 1e-2, via="exact").fit(X, Y).predict(T)
+    for c in (1e-140, 1e-20, 1e20, 1e140):
+        m = KernelRidge(Linear(), 1e-2 * c**2, via="exact").fit(c * X, Y)
+        np.testing.assert_allclose(m.predict(c * T), plain, atol=1e-8)
+
+
+def test_coefficients_that_are_no_numbers_are_refused():
+    A = rng.normal(size=(300, 3))
+    with pytest.raises(ValueError, match="beyond the range of float64; raise alpha"):
+        KernelRidge(1e-305 * Linear(), 1e-312, via="exact").fit(A, rng.normal(size=300))
+
+
+def test_linear_rows_far_from_zero_are_to_be_centred():
+    far = X + 1e8
+    with pytest.warns(ConvergenceWarning, match="centre the columns of X"):
+        KernelRidge(2 * Linear(), via="exact").fit(far, y)
+    centred = KernelRidge(2 * Linear(), via="exact").fit(far - far.mean(axis=0), y)
+    near = KernelRidge(2 * Linear(), via="exact").fit(X, y)
+    np.testing.assert_allclose(
+        centred.predict(far - far.mean(axis=0)), near.predict(X), atol=1e-6
+    )  # rows are told to 1e-8
+    with pytest.warns(ConvergenceWarning, match="raise alpha; K is singular"):
+        KernelRidge(2 * Linear(), via="exact", fit_intercept=False).fit(far, y)
 
 
 @pytest.mark.parametrize("low", [-1e-1, -1e-4, -1e-7])

@@ -18,6 +18,7 @@ from mercer.costs.systems import NARROW, STEPS, WIDE
 from mercer.gpu.devices import told
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
+from mercer.kernels import Linear, Scale
 from mercer.kernels.defaults import bandwidths, scaled
 from mercer.kernels.ways import value_ways
 from mercer.linalg.cholesky import Cholesky
@@ -39,6 +40,7 @@ from mercer.operators.partitioned import PartitionedOperator
 from mercer.plans import Plan, quantity
 from mercer.store import register
 
+OFF_CENTRE = 0.01  # of k(x, x) is left about the mean, where columns are far from zero
 _SAID = {  # of a matrix that is formed
     STEPS: "few products with it suffice",
     NARROW: "it is factored in float32, with residuals in float64",
@@ -147,7 +149,8 @@ def fit(
         warnings.warn(f"{text}; raise alpha.", stacklevel=5)
     made = written(plan, len(rows), solver, found, reason, s.memory)
     made = replace(made, settings={**made.settings, **value_ways(over.kernel, rows.X)})
-    warn_if_open(made.way, found.residual, s.tol)
+    off = s.intercept and found.residual > s.tol and is_off_centre(over.kernel, rows.X)
+    warn_if_open(made.way, found.residual, s.tol, off_centre=off)
     weights = Weights(alpha, found.coef * unit, found.intercept * unit)
     return DualRidge(made, over, weights, flat, found.residual, max(found.steps, 1), scores)
 
@@ -213,14 +216,26 @@ def written(plan: Plan, n: int, solver: Any, found: RidgeSolution, why: str, mem
     return Plan(way, f"{why} ({plan.why})", settings, held, passes=found.steps)
 
 
-def warn_if_open(way: str, residual: float, tol: float) -> None:
+def is_off_centre(kernel: FittedKernel, X: Table) -> bool:
+    """Whether k(x, x) tells mostly where the mean of the rows is, and the kernel is linear: an
+    intercept makes up for that."""
+    while isinstance(kernel, Scale):
+        kernel = kernel.kernel
+    if not isinstance(kernel, Linear) or X.sparse:
+        return False
+    rows = np.asarray(X.data, np.float64)
+    about_mean = kernel.diag(rows - rows.mean(axis=0)).max()
+    return bool(about_mean < OFF_CENTRE * kernel.diag(rows).max())
+
+
+def warn_if_open(way: str, residual: float, tol: float, *, off_centre: bool = False) -> None:
     """Where the equations are not solved to the tolerance."""
     if residual > tol:
-        remedy = (
-            "raise alpha; K is singular to rounding"
-            if way == "cholesky"
-            else "raise max_iter, tol or alpha"
-        )
+        remedy = "raise max_iter, tol or alpha"
+        if way == "cholesky":
+            remedy = "raise alpha; K is singular to rounding"
+        if off_centre:
+            remedy = "centre the columns of X, which changes nothing else: they are so far from zero that K is singular to rounding"
         text = (
             f"KernelRidge ({way}) stopped at a residual of {residual:.1e} (tol={tol:g}); {remedy}."
         )
