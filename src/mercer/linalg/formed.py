@@ -4,6 +4,7 @@ suffice, else by a factor in float32, and where its rounding forbids that by one
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,6 +24,7 @@ from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import single_blas
 from mercer.store import register
 
+Solve = Callable[[Array, Array], tuple[Array, int]]
 MAX_CONDITION = 1e6  # of A: beyond, float32 and steps of conjugate gradients lose too many digits
 POWERS = 3  # products that the largest eigenvalue is judged by
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -96,7 +98,7 @@ class FormedSystem:
 
     def solve(self, B: Array) -> Solved:
         """A^-1 B, (n, q)."""
-        ways = {
+        ways: dict[str, Solve] = {
             STEPS: FewSteps(self.A, self.ridge / self.unit),
             NARROW: self._by_narrow,
             WIDE: self._by_wide,
