@@ -75,6 +75,52 @@ def test_values_that_are_equal_are_found_or_told(times, above):
     assert found is None or abs(found[0].values - values[: k + 1]).max() < 1e-9
 
 
+BEHIND = {
+    "dense": lambda rng: np.sort(rng.uniform(0.5, 1, N))[::-1] * np.linspace(1, 0, N) ** 2,
+    "rough": lambda rng: np.sort(rng.exponential(size=N))[::-1],
+    "slow": lambda rng: np.exp(-np.arange(N) / rng.uniform(2, 40)),
+    "tails": lambda rng: np.arange(1.0, N + 1) ** -rng.uniform(0.5, 3),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", BEHIND)
+def test_nothing_is_missed_without_a_word(name, dtype):
+    told = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        values, k, times = BEHIND[name](rng), int(rng.integers(1, 9)), int(rng.integers(2, 4))
+        first, apart = int(rng.integers(0, k)), (0.0, 10.0 ** rng.uniform(-15, -3))[seed % 2]
+        values[first : first + times] = values[first] * (1 - apart * np.arange(times))
+        values = np.sort(values)[::-1] / values.max()
+        for total in (np.inf, float(values.sum())):
+            found = by(np.diag(values).astype(dtype), k, total=total, seed=seed)
+            if found is None:
+                told += 1
+            else:
+                far = abs(found[0].values - values[:k]).max()
+                assert far < (5e-7 if dtype == np.float64 else 3e-6), (seed, k, times, first, apart)
+    assert 0 < told < 150
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_values_that_differ_are_always_found(name):
+    for seed in range(20):
+        values = BEHIND[name](np.random.default_rng(seed))
+        A = np.diag(values / values[0])
+        s, _, products = by(A, 4, seed=seed)
+        np.testing.assert_allclose(s.values, np.diag(A)[:4], rtol=1e-9)
+        assert products < N
+
+
+def test_a_value_that_is_double_at_the_end_is_no_reason_to_give_up():
+    for seed in range(20):
+        values = np.r_[1.0, 0.8, 0.6, 0.6, np.linspace(0.55, 0, N - 4)]
+        found = by(np.diag(values), 3, seed=seed)
+        assert found is not None
+        np.testing.assert_allclose(found[0].values, values[:3], rtol=1e-9)
+
+
 def test_the_unit_matrix_and_zero():
     for A in (np.eye(N), np.zeros((N, N))):
         s, _, _ = by(A, 4)

@@ -22,8 +22,9 @@ AGAIN = 0.01  # of a vector's square: where less is left, it is made orthogonal 
 SPENT = 16  # times rounding: what is left of a vector is then nothing new
 EXTRA = 6  # vectors beyond k before the first look
 LEAST_BETWEEN, BETWEEN = 4, 6  # vectors between looks: at least, and as a share of those there are
-PROBES, PROBED = 8, 6  # steps from another start: at least, and as a share of those there were
-MISSED = 1e-6  # by how much another start has to exceed the least value
+PROBES, PROBED = 24, 2  # steps from another start at most: where there were few, and a share else
+MISSED = 1e-6  # of the least value: another that exceeds it by less is not sought
+UNLIKELY = 1e-4  # that a start has so little of a vector, times the usual
 
 
 @dataclass(eq=False)
@@ -86,6 +87,7 @@ class Lanczos:
     basis: Orthonormal
     seed: int
     starts: int = 0
+    products: int = 0
     norm: float = 0.0  # of A, as far as it is known
 
     def begin(self) -> None:
@@ -101,6 +103,7 @@ class Lanczos:
         w = np.empty_like(self.basis.rows[0])
         for _ in range(steps):
             self.product(self.basis.rows[self.basis.size - 1], w)
+            self.products += 1
             along, left = self.basis.take(w)
             chain.diagonal.append(along)
             chain.beside.append(left)
@@ -121,12 +124,39 @@ class Lanczos:
                 return None
         return s
 
-    def misses(self, lowest: float, steps: int) -> bool:
-        """Whether another start leads above the lowest value of those that were found."""
-        other = Tridiagonal()
+    def misses(self, bound: float, most: int) -> bool:
+        """Whether there may be a value above a bound in the complement of the basis, after so many
+        steps from another start.
+
+        Row i of the chain is p_i(A) of the first. Above all values of the chain p_i increases, so
+        a vector of a larger value is at least p_i(bound) as long in row i as in the first; all
+        these squares add up to 1 at most. Van Dorsselaer, Hochstenbach and van der Vorst,
+        Computing probabilistic bounds for extreme eigenvalues (2000).
+        """
+        chain, before, now, squares = Tridiagonal(), 0.0, 1.0, 1.0
         self.begin()
-        self.grow(other, max(PROBES, steps // PROBED))
-        return bool(other.largest(1, 1).values[0] > (1 + MISSED) * lowest)
+        for _ in range(most):
+            beside = chain.beside[-1] if chain.beside else 0.0
+            self.grow(chain, 1)
+            before, now = now, (bound - chain.diagonal[-1]) * now - beside * before
+            if not now >= 0:  # the chain has a value above the bound
+                return True
+            if chain.beside[-1] == 0:
+                return False
+            now /= chain.beside[-1]
+            squares += now * now
+            if squares * UNLIKELY**2 > len(self.basis.rows[0]):
+                return False
+        return True
+
+
+def _used_up(chain: Tridiagonal, k: int, rest: float, bound: float) -> bool:
+    """Whether a matrix A >= 0 has less than k values above a bound, as far as a trace that a chain
+    leaves over tells: its complement has none, and adds no more than this to the chain's own."""
+    if rest >= bound or len(chain) <= k:
+        return False
+    after = chain.largest(k + 1, k + 1).values[0]
+    return bool(after + chain.beside[-1] ** 2 / (bound - rest) <= bound)
 
 
 def lanczos(
@@ -144,7 +174,8 @@ def lanczos(
     of products. `total` is the trace of A where it is known.
 
     None where this takes more than `most` vectors, where a value is below `least`, or where one
-    vector does not lead to all of them, as to those of equal values: another start then finds more.
+    vector may not have led to all of them, as to those of equal values: another start then finds
+    more, or does not show in as many steps that there is nothing to find.
 
     >>> A = np.diag(0.9 ** np.arange(200.0))
     >>> s, residual, products = lanczos(lambda v, out: np.dot(A, v, out), np.eye(1, 200), 3, 90)
@@ -153,7 +184,7 @@ def lanczos(
     """
     m, n = without.shape
     most = min(most, n // 2 - m)
-    rows = np.empty((m + most + max(PROBES, most // PROBED) + 2, n), without.dtype)
+    rows = np.empty((m + k + max(PROBED * most, PROBES) + 2, n), without.dtype)
     rows[:m] = without
     space, chain, more = Lanczos(product, Orthonormal(rows, m), seed), Tridiagonal(), k + EXTRA
     space.begin()
@@ -165,11 +196,18 @@ def lanczos(
         if least > 0 and chain.largest(k, k).values[0] + rest < least:
             return None
         if (s := space.leading(chain, k)) is not None:
-            lowest = max(s.values[-1], FLOOR[rows.dtype] * s.values[0])
-            if s.values[-1] < least or (rest > lowest and space.misses(lowest, len(chain))):
+            if s.values[-1] < least:
                 return None
-            residual = float(chain.left(s).max() / max(s.values[0], np.finfo(float).tiny))
+            floor = FLOOR[rows.dtype] * s.values[0]
+            lowest = max(s.values[-1], floor)
+            bound = lowest + max(MISSED * lowest, floor)
             vectors = rows[m : m + len(chain)].T @ s.vectors.astype(rows.dtype)
-            return Eigenpairs(s.values, vectors), residual, space.basis.size - m - 1
+            if not _used_up(chain, k, rest, bound):
+                rows[m : m + k] = vectors.T  # what else the chain holds may be half of a vector
+                space.basis.size = m + k
+                if space.misses(bound, max(PROBES, PROBED * len(chain))):
+                    return None
+            residual = float(chain.left(s).max() / max(s.values[0], np.finfo(float).tiny))
+            return Eigenpairs(s.values, vectors), residual, space.products
         more = max(LEAST_BETWEEN, len(chain) // BETWEEN)
     return None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Gaussian, Laplace, Linear, Polynomial
-from mercer.models.pca.eigenvectors import asymmetry, components, leading, lowest
+from mercer.models.pca.eigenvectors import asymmetry, components, leading, lowest, way_of
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
 from mercer.ops import symmetric
@@ -131,6 +131,25 @@ def test_rows_whose_eigenvalues_are_alike(name, k):
         np.testing.assert_allclose(
             (some.vectors.T @ some.vectors)[np.ix_(on, on)], np.eye(on.sum()), atol=1e-9
         )
+
+
+@pytest.mark.parametrize("times", [2, 3])
+@pytest.mark.parametrize("first", [0, 2, 4])
+def test_a_value_that_comes_again_among_many_that_are_near(first, times):
+    n, k = 340, 5
+    assert way_of(n, k) == "iterative"
+    Q = np.linalg.qr(np.c_[np.ones(n), np.random.default_rng(0).normal(size=(n, n - 1))])[0][:, 1:]
+    for seed in range(20):
+        values = np.sort(np.random.default_rng(seed).uniform(0.5, 1, n - 1))[::-1]
+        values *= np.linspace(1, 0, n - 1) ** 2
+        values[first : first + times] = values[first]
+        K = (Q * values) @ Q.T
+        for way in ("auto", "iterative"):
+            found = components(GivenOperator((K + K.T) / 2), k, way, seed)
+            np.testing.assert_allclose(found.values, values[:k], rtol=1e-9)
+            left = K @ found.vectors - found.vectors * values[:k]
+            assert np.linalg.norm(left, axis=0).max() < 1e-6
+            np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(k), atol=1e-9)
 
 
 @pytest.mark.parametrize("n", [200, 330])
