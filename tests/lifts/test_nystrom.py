@@ -284,3 +284,17 @@ def test_fit_transform_is_fit_and_transform():
     once = Nystrom(n_landmarks=10, random_state=1).fit_transform(X, sample_weight=w)
     phi = Nystrom(n_landmarks=10, random_state=1).fit(X, sample_weight=w)
     np.testing.assert_array_equal(once, phi.transform(X))
+
+
+@pytest.mark.parametrize("landmarks", ["rpcholesky", "kmeans", "uniform"])
+@pytest.mark.parametrize("n", [10, 200])
+def test_rows_too_large_for_their_kernel_are_refused_in_a_sentence(landmarks, n):
+    X = 1e200 * np.random.default_rng(0).normal(size=(n, 3))
+    for fit in (
+        Nystrom(Linear(), 20, landmarks).fit,
+        Nystrom(Linear(), 20, landmarks).fit_transform,
+    ):
+        with pytest.raises(ValueError, match="scale the columns"):
+            fit(X)
+    if landmarks != "kmeans":
+        assert np.isfinite(Nystrom(Gaussian(1e200), 20, landmarks).fit_transform(X)).all()
