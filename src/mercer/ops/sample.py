@@ -15,17 +15,19 @@ FAST = {"nsz", "nnan", "reassoc"}  # not "contract", with which seeds take a qua
 
 
 @njit(fastmath=FAST)
-def squares(P, x, z, X, Z, least, out):  # type: ignore[no-untyped-def]
+def squares(P, x, z, X, Z, least, same, out):  # type: ignore[no-untyped-def]
     """out = |x_i - z_j|^2 of products and squared norms; of rows X and Z by differences where it is
-    less than a share `least` of both norms."""
+    at most a share `least` of both norms. same: 1 where these rows are the same, which are 0 from
+    themselves, or 0."""
     for i in range(P.shape[0]):
-        p, a, to, close = P[i], x[i], out[i], 0
+        p, a, to, close = P[i], x[i], out[i], -same
         for j in range(P.shape[1]):
             v = a + z[j] - 2.0 * p[j]
             to[j] = v
-            close += v < least * (a + z[j])
+            close += v <= least * (a + z[j])
+        to[i if same else 0] *= 1 - same
         for j in range(P.shape[1] if close else 0):
-            if not a + z[j] - 2.0 * p[j] >= least * (a + z[j]):
+            if a + z[j] - 2.0 * p[j] <= least * (a + z[j]):
                 s = 0.0
                 for c in range(X.shape[1]):
                     e = X[i, c] - Z[j, c]

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.kernels import Linear
 from mercer.models.kmeans import KernelKMeans, seeds
-from mercer.models.kmeans.points import Descent, points
+from mercer.models.kmeans.points import Descent, origin, points
 from mercer.models.kmeans.seeds import Beginning, sample
 from mercer.models.kmeans.steps import Steps, halves
 from mercer.ops.philox import Stream
@@ -265,6 +265,13 @@ def test_seeds_beside_rows_far_away_are_apart(size, d):
     near = points(X[3:], np.ones(397), 17, Stream(0), n_init=3)
     own = np.square(X - (found.centers + found.origin)[found.labels]).sum(1)
     assert own[3:].sum() <= 1.1 * near.inertia
+
+
+def test_the_origin_is_near_most_rows_whatever_few_are():
+    X = outliers(400, 3, 1e10)
+    assert origin(X, np.ones(400)) is None
+    X[3:] += 1e6
+    assert np.abs(origin(X, np.ones(400)) - 1e6).max() < 10
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -98,12 +98,15 @@ def nearest(X: Array, C: Array, origin: Array) -> Array:
 
 
 def origin(X: Array, weight: Array) -> Array | None:
-    """A point near the rows, where most are far from zero: the median of some."""
+    """A point near the rows, where most are far from zero: the mean of some, without those
+    that are farther than half of them."""
     rows = np.flatnonzero(weight)
     some = X[rows[:: -(-len(rows) // HEAD)]].astype(np.float64)
-    middle = np.median(some, axis=0)
-    spread = np.median(np.square(some - middle).sum(1))
-    return None if middle @ middle <= FAR * spread else middle.astype(X.dtype)
+    size = np.square(some).sum(1)
+    some = some[size <= np.median(size)]
+    mean = some.mean(0)
+    spread = np.square(some - mean).sum() / len(some)
+    return None if mean @ mean <= FAR * spread else mean.astype(X.dtype)
 
 
 def near(X: Array, o: Array | None) -> Array:

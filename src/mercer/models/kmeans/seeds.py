@@ -124,8 +124,8 @@ def distances(S: Array) -> Array:
 
     def tile(rows: slice, cols: slice) -> Array:
         out = np.empty((rows.stop - rows.start, cols.stop - cols.start), np.float32)
-        X, Z = S[rows], S[cols]
-        loops.squares(X @ Z.T, x[rows], x[cols], X, Z, least, out)
+        X, Z, same = S[rows], S[cols], int(rows == cols)
+        loops.squares(X @ Z.T, x[rows], x[cols], X, Z, least, same, out)
         return out
 
     return fill(np.empty((len(S), len(S)), np.float32), tile, symmetric=True)
