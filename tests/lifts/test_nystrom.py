@@ -296,3 +296,17 @@ def test_landmarks_end_where_most_rows_tell_nothing(m, n, others):
     assert F.shape[1] == min(m, 150) if others == 0 else F.shape[1] >= min(m, 150)
     if m >= 150:
         assert np.abs(F @ F.T - X @ X.T).max() <= 1e-9 * np.abs(X @ X.T).max()
+
+
+@pytest.mark.parametrize("landmarks", ["rpcholesky", "kmeans", "uniform"])
+@pytest.mark.parametrize("n", [10, 200])
+def test_rows_too_large_for_their_kernel_are_refused_in_a_sentence(landmarks, n):
+    X = 1e200 * np.random.default_rng(0).normal(size=(n, 3))
+    for fit in (
+        Nystrom(Linear(), 20, landmarks).fit,
+        Nystrom(Linear(), 20, landmarks).fit_transform,
+    ):
+        with pytest.raises(ValueError, match="scale the columns"):
+            fit(X)
+    if landmarks != "kmeans":
+        assert np.isfinite(Nystrom(Gaussian(1e200), 20, landmarks).fit_transform(X)).all()

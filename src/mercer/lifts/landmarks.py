@@ -144,7 +144,7 @@ def proposed(
             here, k = np.arange(part.start, part.stop), old + len(kept)
             new = here[~np.isin(rows[here], pivots)]
             above_them = np.concatenate([K[:old, new], K[old + kept][:, new]])
-            told = solve_triangular(L[:k, :k], above_them, lower=True, check_finite=False).T
+            told = told_by(L[:k, :k], above_them).T
             H = K[old + new][:, new]
             least = np.maximum(sure * u[new, 1], cut) * H.diagonal()
             taken, root = above(H - told @ told.T, least, m - k)
@@ -155,6 +155,11 @@ def proposed(
                 return pivots, L[:last, :last], rounds
         batch = rounds
     return pivots, L[: len(pivots), : len(pivots)], rounds
+
+
+def told_by(L: Array, K: Array) -> Array:
+    """L^-1 K, of which old LAPACK wrappers refuse none."""
+    return solve_triangular(L, K, lower=True, check_finite=False) if K.size else K
 
 
 def drawn(total: Array, u: Array) -> Array:

@@ -30,6 +30,7 @@ from mercer.lifts.landmarks import (
 from mercer.lifts.means import means
 from mercer.operators import KernelOperator, Operator
 from mercer.operators.stored import GivenOperator
+from mercer.operators.tiled import checked_diag
 from mercer.ops.distances import TOLERANCE, precise_enough
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import broadcast
@@ -144,6 +145,8 @@ class Nystrom(Lift):
     def _fit(self, rows: Table, sample_weight: Any) -> Self:
         weight = self._weight(rows, sample_weight)
         self.kernel_ = "precomputed" if self._pairwise else _resolved(kernel_of(self), rows, weight)
+        if not (self._pairwise or rows.items):
+            checked_diag(self.kernel_, rows)
         with single_blas():  # the same bits whatever the number of threads
             self._factor(*self._choose(rows, weight))
         return self

@@ -36,10 +36,10 @@ def screen(labels, upper, lower, shift, others, half, index):  # type: ignore[no
 
 
 @njit(fastmath=FAST)
-def settle(P, scale, size, x, slack, digits, index, start, state):  # type: ignore[no-untyped-def]
-    """Nearest means and bounds of the rows index[start:], b of them, from P (k, b): d^2 = scale P +
-    size + x, which may be wrong by slack (d^2 + digits + x). state: labels and both bounds of all
-    rows, the labels of rows index before, and `room` for b rows."""
+def settle(P, scale, size, x, slack, wrong, index, start, state):  # type: ignore[no-untyped-def]
+    """Nearest means and bounds of the rows index[start:], b of them, from P (k, b): d^2 is between
+    scale P + size + x - slack (d^2 + x) and as much + wrong + 2 slack x. state: labels and both
+    bounds of all rows, the labels of rows index before, and `room` for b rows."""
     labels, upper, lower, old, at, first, second = state
     for i in range(P.shape[1]):
         first[i], second[i] = np.inf, np.inf
@@ -54,12 +54,28 @@ def settle(P, scale, size, x, slack, digits, index, start, state):  # type: igno
     for r in range(P.shape[1]):
         if start + r < len(index):
             i, f, s = index[start + r], first[r] + x[r], second[r] + x[r]
-            wrong = slack * (digits + x[r])
-            f = (f if f > 0 else 0.0) * (1 + slack) + wrong
-            s = s * (1 - slack) - wrong
+            f += wrong[at[r]]
+            f = (f if f > 0 else 0.0) * (1 + slack) + slack * x[r]
+            s = s * (1 - slack) - slack * x[r]
             upper[i], lower[i] = math.sqrt(f), math.sqrt(s if s > 0 else 0.0)
             old[start + r] = labels[i]
             labels[i] = at[r]
+
+
+@njit(fastmath=FAST)
+def tell(X, C, labels, upper, lower, index):  # type: ignore[no-untyped-def]
+    """Nearest means by differences, of equal ones the first, of rows index whose bounds do not tell
+    it."""
+    for i in index:
+        if not upper[i] < lower[i]:
+            least = np.inf
+            for c in range(len(C)):
+                s = 0.0
+                for j in range(X.shape[1]):
+                    e = np.float64(X[i, j]) - np.float64(C[c, j])
+                    s += e * e
+                if s < least:
+                    least, labels[i] = s, c
 
 
 @njit(fastmath=FAST)
@@ -81,7 +97,7 @@ def narrow(X, C, T, P, nil, slack, index, state):  # type: ignore[no-untyped-def
                     s, t = T[j, r] - a, T[j + 1, r] - b
                     u, v = T[j + 2, r] - e, T[j + 3, r] - f
                     P[c, r] += (s * s + t * t) + (u * u + v * v)
-        settle(P, 1.0, nil, nil, slack, 0.0, index, start, state)
+        settle(P, 1.0, nil, nil, slack, nil, index, start, state)
 
 
 def room(b: int) -> tuple[Array, Array, Array]:

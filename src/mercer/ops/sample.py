@@ -15,12 +15,24 @@ FAST = {"nsz", "nnan", "reassoc"}  # not "contract", with which seeds take a qua
 
 
 @njit(fastmath=FAST)
-def squares(P, x, z, out):  # type: ignore[no-untyped-def]
-    """out = |x_i - z_j|^2 of products and squared norms."""
+def squares(P, x, z, X, Z, least, same, out):  # type: ignore[no-untyped-def]
+    """out = |x_i - z_j|^2 of products and squared norms; of rows X and Z by differences where it is
+    at most a share `least` of both norms. same: 1 where these rows are the same, which are 0 from
+    themselves, or 0."""
     for i in range(P.shape[0]):
-        p, a, to = P[i], x[i], out[i]
+        p, a, to, close = P[i], x[i], out[i], -same
         for j in range(P.shape[1]):
-            to[j] = max(a + z[j] - 2.0 * p[j], 0.0)
+            v = a + z[j] - 2.0 * p[j]
+            to[j] = v
+            close += v <= least * (a + z[j])
+        to[i if same else 0] *= 1 - same
+        for j in range(P.shape[1] if close else 0):
+            if a + z[j] - 2.0 * p[j] <= least * (a + z[j]):
+                s = 0.0
+                for c in range(X.shape[1]):
+                    e = X[i, c] - Z[j, c]
+                    s += e * e
+                to[j] = s
 
 
 @njit(fastmath=FAST)
@@ -45,6 +57,8 @@ def _seeds(D, w, u, chosen, at, next_, first, second, cum, more):  # type: ignor
                     high = mid
                 else:
                     i = mid + 1
+            while i > 0 and not w[i] * first[i] > 0:  # the last of all, by rounding
+                i -= 1
             cost, gone = 0.0, r
             if r < k:
                 for j in range(m):

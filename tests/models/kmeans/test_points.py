@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.kernels import Linear
 from mercer.models.kmeans import KernelKMeans, seeds
-from mercer.models.kmeans.points import Descent, points
+from mercer.models.kmeans.points import Descent, origin, points
 from mercer.models.kmeans.seeds import Beginning, sample
 from mercer.models.kmeans.steps import Steps, halves
 from mercer.ops.philox import Stream
@@ -248,3 +248,100 @@ def test_halves_are_no_more_than_half_of_the_way_to_the_next():
     assert (halves(C) <= D.min(1) / 2).all()
     np.testing.assert_allclose(halves(C), D.min(1) / 2, rtol=1e-4)
     assert np.isinf(halves(C[:1])).all()
+
+
+def outliers(n, d, size):
+    X = blobs(n, d, 6)
+    X[:3] = size * rng.normal(size=(3, d))
+    return X
+
+
+@pytest.mark.parametrize("d", [2, 30])
+@pytest.mark.parametrize("size", [1e4, 1e10, 1e15])
+def test_seeds_beside_rows_far_away_are_apart(size, d):
+    X = outliers(400, d, size)
+    found = points(X, np.ones(400), 20, Stream(0), n_init=3)
+    assert len(set(found.labels)) == 20
+    near = points(X[3:], np.ones(397), 17, Stream(0), n_init=3)
+    own = np.square(X - (found.centers + found.origin)[found.labels]).sum(1)
+    assert own[3:].sum() <= 1.1 * near.inertia
+
+
+def test_the_origin_is_near_most_rows_whatever_few_are():
+    X = outliers(400, 3, 1e10)
+    assert origin(X, np.ones(400)) is None
+    X[3:] += 1e6
+    assert np.abs(origin(X, np.ones(400)) - 1e6).max() < 10
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sampled_distances_of_near_rows_are_those_of_differences(dtype):
+    X = np.repeat(outliers(60, 7, 1e6 if dtype == np.float32 else 1e10), 2, axis=0).astype(dtype)
+    D = seeds.distances(seeds._unit(X))
+    unit = seeds._unit(X).astype(np.float64)
+    assert not np.diag(D).any()
+    assert not D[::2, 1::2].diagonal().any()
+    rtol = 1e-2 if dtype == np.float32 else 1e-3
+    np.testing.assert_allclose(D, squared(unit, unit), rtol=rtol)
+
+
+def test_copies_of_a_seed_are_not_drawn_while_other_rows_are_apart():
+    X = np.repeat(rng.normal(size=(12, 5)), 20, axis=0)
+    for seed in range(20):
+        rows = X[rng.permutation(len(X))]
+        for _, at, chosen in seeds.runs(rows, np.ones(240), 12, Stream(seed), 3, np.float32):
+            assert len(np.unique(rows[chosen], axis=0)) == 12
+            assert len(set(at)) == 12
+
+
+def test_no_run_is_settled_with_an_empty_cluster_while_rows_differ():
+    X = blobs(300, 2, 5)
+    labels = np.repeat(0, 300)
+    begun = Beginning(np.vstack([X.mean(0), X[[7, 7]] + 1e3]), labels, {1: 7, 2: 7})
+    run = Descent(Steps.of(X, np.ones(300), 3), begun, 1e9)
+    assert not run.settled
+    found = run.go(300).end()
+    assert set(found.labels) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("via", ["auto", "exact"])
+@pytest.mark.parametrize("d", [1, 2, 12, 40])
+@pytest.mark.parametrize("offset", [0, 1e3])
+def test_rows_are_predicted_as_they_were_labelled_where_means_coincide(d, via, dtype, offset):
+    for seed in range(4):
+        X = (offset + rng.normal(size=(5, d)))[rng.integers(0, 5, 300)].astype(dtype)
+        with pytest.warns(ConvergenceWarning, match="only 5 of 9"):
+            m = KernelKMeans(9, Linear(), via, random_state=seed).fit(X)
+        np.testing.assert_array_equal(m.predict(X), m.labels_)
+
+
+def test_of_means_that_coincide_the_first_has_the_rows():
+    for d in (3, 50):
+        X = blobs(500, d, 4)
+        C = X[[5, 9, 5, 11, 9, 5, 30]]
+        steps = Steps.of(X, np.ones(500), 7)
+        steps.begin(C)
+        np.testing.assert_array_equal(steps.labels, squared(X, C).argmin(1))
+
+
+@pytest.mark.parametrize("kernel", ["linear", Linear()])
+def test_a_kernel_by_its_name_goes_the_same_way(kernel):
+    X = blobs(500, 3, 4)
+    m = KernelKMeans(4, kernel, random_state=0).fit(X)
+    plain = KernelKMeans(4, Linear(), random_state=0).fit(X)
+    np.testing.assert_array_equal(m.cluster_centers_, plain.cluster_centers_)
+    assert m.plan_.way == plain.plan_.way == "features"
+    assert m.kernel_ == plain.kernel_
+
+
+@pytest.mark.parametrize("tol", [0, 1e-4, 1e-1])
+@pytest.mark.parametrize("offset", [0, 1e6])
+@pytest.mark.parametrize("d", [2, 20])
+def test_inertia_is_that_of_labels_and_centers_which_predict_tells_again(d, offset, tol):
+    X = rng.uniform(size=(3000, d)) + offset
+    m = KernelKMeans(15, Linear(), tol=tol, n_init=1, random_state=0).fit(X)
+    own = np.square(X - m.cluster_centers_[m.labels_]).sum()
+    assert m.inertia_ == pytest.approx(own, rel=1e-12 if not offset else 1e-8)
+    np.testing.assert_array_equal(m.predict(X), m.labels_)
+    assert (squared(X, m.cluster_centers_).argmin(1) == m.labels_).mean() > 0.999

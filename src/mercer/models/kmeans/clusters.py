@@ -12,7 +12,9 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Ints, Is, Number, Whole
 from mercer.kernels import Kernel
+from mercer.models.base import check_finite
 from mercer.models.expansion import Expansion
+from mercer.models.kmeans.points import nearest
 from mercer.models.maps import FittedMap
 from mercer.models.settings import (
     FittedKernel,
@@ -22,6 +24,7 @@ from mercer.store import register
 
 EXACT = ("auto", "exact", "iterative")
 MOST_ROWS, MOST_GPU_ROWS = 20_000, 200_000  # that via="auto" compares with each other
+SAME = 32  # the same of distances to means that are equal
 ROUNDING = 512  # units in the last place by which means that are the same may differ
 LARGE = (
     64 << 20
@@ -94,6 +97,12 @@ class KernelMeans:
             @ self.coef
         )
 
+    def nearest(self, X: Table) -> Array:
+        """The nearest mean of each row, of those that are the same but for rounding the first."""
+        D, squares = partial(self, X), self.run.squares
+        rounding = SAME * np.finfo(X.dtype).eps * (2 * np.abs(squares) + np.abs(D))
+        return np.asarray((D - D.min(1, keepdims=True) <= rounding).argmax(1))
+
     def norms(self, X: Table) -> Array:
         """|phi(x)|^2"""
         return np.asarray(cast(Kernel, self.kernel).diag(about(X, self.origin)), np.float64)
@@ -141,12 +150,26 @@ class FeatureMeans:
         """<phi(x), m_c>, (n, k)."""
         return np.vstack([F @ (self.centers - self.origin).T for F in self._about_origin(X)])
 
+    def nearest(self, X: Table) -> Array:
+        """The nearest mean of each row, (n,)."""
+        C = self.centers - self.origin
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.concatenate([nearest(F, C, self.origin) for _, F in self.phi.batches(X)])
+
     def norms(self, X: Table) -> Array:
         """|phi(x)|^2"""
         return np.concatenate([np.square(F).sum(1) for F in self._about_origin(X)])
 
     def _about_origin(self, X: Table) -> Iterator[Array]:
         return (F.astype(np.float64) - self.origin for _, F in self.phi.batches(X))
+
+
+def partial(means: KernelMeans | FeatureMeans, X: Table) -> Array:
+    """|phi(x) - m_c|^2 - |phi(x)|^2, which needs no k(x, x)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        dots = means.dots(X)
+    check_finite(dots)
+    return np.asarray(means.run.squares - 2 * dots)
 
 
 def about(X: Table, origin: float | Array) -> Table:

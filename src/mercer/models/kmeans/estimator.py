@@ -24,7 +24,7 @@ from mercer.models.base import (
     parted,
 )
 from mercer.models.expansion import Expansion
-from mercer.models.kmeans.clusters import FeatureMeans, KernelMeans, Run
+from mercer.models.kmeans.clusters import FeatureMeans, KernelMeans, Run, partial
 from mercer.models.kmeans.ways import Found, KMeansSettings, fit
 from mercer.models.maps import FittedMap
 from mercer.models.settings import (
@@ -309,7 +309,7 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         A Gram matrix does not tell k(x, x), and so no distances.
         """
         means, rows = self._clusters(), self._rows(X, reset=False)
-        part = _partial(means, rows)
+        part = partial(means, rows)
         with np.errstate(over="ignore", invalid="ignore"):
             square = part + means.norms(rows)[:, None]
         check_finite(square)
@@ -318,7 +318,7 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
     def predict(self, X: Any) -> Array:
         """The nearest mean of each row, (n,)."""
         means = self._clusters()
-        return np.asarray(_partial(means, self._rows(X, reset=False)).argmin(axis=1))
+        return means.nearest(self._rows(X, reset=False))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Array:
         """`fit`, and the clusters of its rows, (n,)."""
@@ -330,14 +330,6 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         nearest = np.square(self.distances(X).astype(np.float64)).min(axis=1)
         w = self._weights(sample_weight, Table(nearest[:, None]))
         return -float(nearest.sum() if w is None else w @ nearest)
-
-
-def _partial(means: KernelMeans | FeatureMeans, X: Table) -> Array:
-    """|phi(x) - m_c|^2 - |phi(x)|^2, which needs no k(x, x)."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        dots = means.dots(X)
-    check_finite(dots)
-    return np.asarray(means.run.squares - 2 * dots)
 
 
 def _warn(found: Found, k: int, distinct: int) -> None:

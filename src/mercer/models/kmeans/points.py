@@ -78,14 +78,32 @@ def points(
             steps = Steps.of(steps.X.astype(np.float64), weight, k)
         begun = beginnings(steps.X, weight, steps.norms, k, stream, n_init)
         runs = [Descent(steps.anew(), one, tol) for one in begun]
-        found = first(runs, max_iter).go(max_iter).end()
-    return found if o is None else replace(found, origin=o.astype(np.float64))
+        at = 0.0 if o is None else o.astype(np.float64)
+        return replace(first(runs, max_iter).go(max_iter).end(at), origin=at)
+
+
+def nearest(X: Array, C: Array, origin: Array) -> Array:
+    """The nearest of means C about an origin to each row, of equal ones the first: as they are told
+    for the labels of `points`."""
+    size = np.square(C).sum(1).max()
+    with single_blas():
+        rows = near(X, origin.astype(X.dtype) if origin.any() else None)
+        if X.dtype == np.float32 and not SMALL < size < LARGE:
+            rows = rows.astype(np.float64)
+        steps = Steps.of(rows, np.ones(len(X)), len(C))
+        if not np.isfinite(steps.norms).all():  # of products, which need no squares
+            return np.asarray((np.square(C).sum(1) - 2 * (rows @ C.T)).argmin(1))
+        steps.begin(C)
+    return steps.labels
 
 
 def origin(X: Array, weight: Array) -> Array | None:
-    """A point near the rows, where they are far from zero: the mean of some."""
+    """A point near the rows, where most are far from zero: the mean of some, without those
+    that are farther than half of them."""
     rows = np.flatnonzero(weight)
     some = X[rows[:: -(-len(rows) // HEAD)]].astype(np.float64)
+    size = np.square(some).sum(1)
+    some = some[size <= np.median(size)]
     mean = some.mean(0)
     spread = np.square(some - mean).sum() / len(some)
     return None if mean @ mean <= FAR * spread else mean.astype(X.dtype)
@@ -118,7 +136,8 @@ class Descent:
         self.C = self.seen = begun.C
         self.lone, self.members = begun.lone, steps.labels.copy()
         self.close = self.tol * steps.variance() + steps.rounding()
-        self.settled = begun.members is not None and bool((begun.members == self.members).all())
+        same = begun.members is not None and bool((begun.members == self.members).all())
+        self.settled = same and bool(steps.sums[2].all())
 
     @property
     def inertia(self) -> float:
@@ -129,7 +148,8 @@ class Descent:
         """Until no row changes its cluster, or means move by next to nothing, or so many steps."""
         while not self.settled and self.step < most:
             self.C, self.lone, left = self.steps.means(self.seen)
-            if float(np.square(self.C - self.seen).sum()) <= self.close or left == 0:
+            way = float(np.square(self.C - self.seen).sum())
+            if left == 0 or (way <= self.close and not self.lone):
                 self.settled = True
                 break
             moved = self.steps.assign(self.C, self.seen)
@@ -138,18 +158,29 @@ class Descent:
             LOG.info("step %d: %d rows in other clusters", self.step, moved)
         return self
 
-    def end(self) -> PointClusters:
-        """Means that no sum has lost digits of, and the rows nearest to them."""
+    def end(self, origin: float | Array = 0.0) -> PointClusters:
+        """Means that no sum has lost digits of, nor the origin that they are told with, and the
+        rows nearest to them."""
         steps = self.steps
         if not steps.fresh:
             steps.sum()
         if not self.settled:
             self.C, self.lone, _ = steps.means(self.seen)
         self.C = np.where(steps.sums[2][:, None] > 0, steps.averages(), self.C)
+        self.C = (alike(self.C, self.lone, steps.eps) + origin) - origin
         steps.assign(self.C, self.seen)
         return PointClusters(
             steps.labels, self.C, self.members, self.lone, self.inertia, self.step, self.settled
         )
+
+
+def alike(C: Array, lone: dict[int, int], eps: float) -> Array:
+    """Means of which those that one row stands for are the same number for number as others that
+    they are but for rounding."""
+    for c in lone:
+        same = np.flatnonzero(np.square(C - C[c]).sum(1) <= eps**2 * np.square(C[c]).sum())
+        C[c] = C[min(same, key=lambda e: (e in lone, e))]
+    return C
 
 
 def first(runs: list[Descent], most: int) -> Descent:

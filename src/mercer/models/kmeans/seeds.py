@@ -22,7 +22,8 @@ ALL, FEW = 1.25, 1000  # times as many rows are all taken, and so many where the
 MORE = 40  # rounds of swaps beyond k, which has as many
 MOST, CLOSE = 30, 1e-4  # steps of a sample, and the share that one must bring
 SAME, APART = 1e-6, 0.05  # of sums, by which runs have ended alike, or one cannot be the best
-NOISE = 1e3  # roundings of float32 that a sum of squares must be above
+NOISE = 1e3  # roundings that a sum of squares, or a square of products, must be above
+EXTENT = 50  # log2 of numbers whose squares are safe in float32, as are 1e-37 of these
 
 Run = tuple[float, Array, Array]  # the sum of w d^2, the clusters of rows, and the seeds
 
@@ -92,7 +93,7 @@ def sample(X: Array, w: Array, norms: Array, k: int, stream: Stream) -> tuple[Ar
 def runs(S: Array, w: Array, k: int, stream: Stream, n_init: int, dtype: DTypeLike) -> list[Run]:
     """Runs on a sample in units of its extent, the best first, of equal ones in their order."""
     tries = 2 + int(math.log(k))
-    D = distances(_unit(S, w).astype(dtype, copy=False))
+    D = distances(_unit(S).astype(dtype, copy=False))
 
     def run(i: int) -> Run:
         u = uniforms(stream.child(i), 0, 2 * k + min(2 * k, MORE), tries)
@@ -102,26 +103,29 @@ def runs(S: Array, w: Array, k: int, stream: Stream, n_init: int, dtype: DTypeLi
     return sorted(parallel_map(run, range(n_init)), key=lambda run: run[0])
 
 
-def _unit(S: Array, w: Array) -> Array:
-    """Rows about their mean, within [-1, 1]."""
-    near = S - (w @ S / w.sum()).astype(S.dtype)
-    return np.asarray(near / (np.abs(near).max() or 1.0), S.dtype)
+def _unit(S: Array) -> Array:
+    """Rows times a power of two, which costs no digits: as large as squares in float32 may be, so
+    that those of rows beside a far one are not lost."""
+    _, power = np.frexp(np.abs(S).max())
+    return np.ldexp(S, EXTENT - power)
 
 
 def told(found: list[Run], S: Array, w: Array) -> bool:
     """Whether the best sum is well above the rounding of products in float32."""
-    total = float(w @ np.square(_unit(S, w), dtype=np.float64).sum(1))
+    total = float(w @ np.square(_unit(S), dtype=np.float64).sum(1))
     return found[0][0] > NOISE * float(np.finfo(np.float32).eps) * total
 
 
 def distances(S: Array) -> Array:
-    """|s_i - s_j|^2 of all rows, (m, m): products have the digits of S, and what they come to is
-    rounded to float32, which costs next to nothing of a small distance."""
-    x = np.square(S, dtype=np.float64).sum(1)
+    """|s_i - s_j|^2 of all rows, (m, m), which is 0 of equal ones: of products in the digits of S,
+    by differences where rounding of these counts, and rounded to float32, which costs next to
+    nothing of a small distance."""
+    x, least = np.square(S, dtype=np.float64).sum(1), NOISE * float(np.finfo(S.dtype).eps)
 
     def tile(rows: slice, cols: slice) -> Array:
         out = np.empty((rows.stop - rows.start, cols.stop - cols.start), np.float32)
-        loops.squares(S[rows] @ S[cols].T, x[rows], x[cols], out)
+        X, Z, same = S[rows], S[cols], int(rows == cols)
+        loops.squares(X @ Z.T, x[rows], x[cols], X, Z, least, same, out)
         return out
 
     return fill(np.empty((len(S), len(S)), np.float32), tile, symmetric=True)

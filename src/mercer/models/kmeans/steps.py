@@ -15,6 +15,7 @@ from mercer.ops.tiles import cuts
 
 NARROW = 12  # columns from which on products are quicker than differences
 WORK, PIECES = 1 << 20, 16  # numbers of a piece at least, but for so many pieces
+ROUNDINGS = 32  # by which a mean may be off
 TILE, TILE_ROWS = 1 << 18, (64, 8192)  # numbers of rows and distances of one product
 
 
@@ -64,6 +65,11 @@ class Steps:
         """The rounding of squared distances."""
         d = self.X.shape[1]
         return float((8 + (d if self.narrow else math.sqrt(d))) * np.finfo(self.X.dtype).eps)
+
+    @property
+    def eps(self) -> float:
+        """By which a mean may be off, of its length."""
+        return ROUNDINGS * float(np.finfo(self.X.dtype).eps)
 
     # steps
     def begin(self, C: Array) -> None:
@@ -115,12 +121,15 @@ class Steps:
 
     def _by_products(self, s: slice, index: Array, C: Array, state: tuple[Array, ...]) -> None:
         X, norms, size = self.X[s], self.norms[s], np.square(C, dtype=np.float64).sum(1)
-        digits, rows = size.max(), int(np.clip(TILE // (X.shape[1] + self.k), *TILE_ROWS))
+        wrong, rows = self.slack * size, int(np.clip(TILE // (X.shape[1] + self.k), *TILE_ROWS))
         room = loops.room(min(rows, len(index)))
         for at in cuts(len(index), rows):
             some = at if len(index) == len(X) else index[at]
             P, x = C @ X[some].T, norms[some]  # (k, b), (b,)
-            loops.settle(P, -2.0, size, x, self.slack, digits, index, at.start, state + room)
+            low, twice = size - wrong, 2 * wrong
+            loops.settle(P, -2.0, low, x, self.slack, twice, index, at.start, state + room)
+        labels, upper, lower, _ = state
+        loops.tell(X, C, labels, upper, lower, index)
 
     # sums
     def sum(self) -> None:
@@ -141,7 +150,8 @@ class Steps:
         C, empty = self.averages(), np.flatnonzero(self.sums[2] == 0)
         if not len(empty):
             return C, {}, math.inf
-        cost = self.w * self.own(before)
+        own = self.own(before)
+        cost = self.w * np.where(own > self.eps**2 * self.norms, own, 0.0)
         far = np.argsort(-cost, kind="stable")[: len(empty)]
         C[empty] = self.X[far]
         return C, dict(zip(empty.tolist(), far.tolist(), strict=True)), float(cost[far[0]])
@@ -161,8 +171,7 @@ class Steps:
 
     def rounding(self) -> float:
         """The sum of squared ways of means that stay where they are."""
-        eps = 32 * float(np.finfo(self.X.dtype).eps)
-        return eps**2 * float(self.w @ self.norms / self.w.sum())
+        return self.eps**2 * float(self.w @ self.norms / self.w.sum())
 
 
 def sums(X: Array, w: Array, labels: Array, k: int) -> Sums:

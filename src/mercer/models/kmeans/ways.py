@@ -17,6 +17,7 @@ from mercer.gpu.devices import device_of, told
 from mercer.inputs import Array, Table
 from mercer.kernels import Linear, Scale
 from mercer.kernels.defaults import is_precomputed, kernel_of
+from mercer.kernels.named import NamedKernel
 from mercer.lifts import Identity, KernelLift
 from mercer.lifts.base import stream_of
 from mercer.models.base import bytes_of, check_finite
@@ -70,6 +71,9 @@ class KMeansSettings:
         if (tol := number(m.tol)) is None or tol < 0:
             raise ValueError(f"tol must be a number >= 0, got {m.tol!r}.")
         kernel, memory = kernel_of(m), bytes_of(m.memory_limit)
+        name = kernel.name if isinstance(kernel, NamedKernel) else kernel
+        if isinstance(name, str) and name == "linear":
+            kernel = Linear()  # which rows need not be seen for
         way, method = way_of(m.via, kernel, m.lift)
         device_of(m.device)
         return cls(
