@@ -158,7 +158,7 @@ def proposed(
 
 
 def told_by(L: Array, K: Array) -> Array:
-    """L^-1 K, of which old LAPACK wrappers refuse none."""
+    """L^-1 K; of no rows too, which LAPACK of older SciPy refuses."""
     return solve_triangular(L, K, lower=True, check_finite=False) if K.size else K
 
 
