@@ -7,7 +7,18 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 NEEDED = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "safetensors", "threadpoolctl")
-OPTIONAL = ("pandas", "polars", "pyarrow", "plotly", "typer", "rich", "torch", "triton")
+OPTIONAL = (
+    "pandas",
+    "polars",
+    "pyarrow",
+    "plotly",
+    "typer",
+    "rich",
+    "dask",
+    "distributed",
+    "torch",
+    "triton",
+)
 
 
 def show_versions() -> None:

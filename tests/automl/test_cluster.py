@@ -176,10 +176,17 @@ def test_what_the_holdout_keeps_together_is_not_summed(role, column, tmp_path):
 def test_a_table_that_the_sample_holds_is_fitted_as_ever(tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "SAMPLE_ROWS", ROWS)
     source = written(tmp_path / "cut", (2600,))
+    told = []
     model = cluster.fit_partitions(
-        source, Roles("y", ("k", "when", "who")), progress=lambda text: None, **options()
+        source,
+        Roles("y", ("k", "when", "who")),
+        progress=lambda text: None,
+        notice=told.append,
+        **options(),
     )
     assert model.result.rows_refitted == 0
+    assert "more than 6,000 rows" in told[0]
+    assert model.result.verdict.endswith(told[0])
 
 
 def test_other_files_and_empty_ones_are_taken(tmp_path):

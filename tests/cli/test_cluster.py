@@ -107,7 +107,7 @@ def test_without_dask_a_sentence_says_what_to_install(tmp_path, monkeypatch):
         (("--refit", "--cluster", "local"), "--refit fits the held-out rows too"),
         (("--test", "-", "--cluster", "local"), "standard input (-) cannot be read"),
         (("--checkpoint", sys.executable), "is a file; give a folder"),
-        (("--memory", "200MB", "--cluster", "local"), "takes --memory 500MB or more"),
+        (("--memory", "200MB", "--cluster", "local"), "takes --memory 600MB or more"),
     ],
 )
 def test_flags_that_exclude_each_other_are_bad_usage(words, told, tmp_path):

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from mercer.automl import intervals
+from mercer.automl.budget import check_memory, silent, working_memory
 from mercer.automl.data import Roles
 from mercer.automl.fit import fit_table, fitted_study
-from mercer.automl.frames import Frame
+from mercer.automl.frames import Frame, in_batches
 from mercer.automl.intervals import widening
 from mercer.automl.metrics import TITLES, metric_named, number
 from mercer.automl.model import TableModel
@@ -51,6 +52,7 @@ from mercer.engines.sample import PartitionSample
 from mercer.engines.tree import fold, passes_told
 from mercer.inputs import Array
 from mercer.models import KernelLogistic, KernelRidge
+from mercer.models.base import bytes_of
 from mercer.models.folds import Folds
 from mercer.models.logistic_fit import LogisticSettings
 from mercer.models.logistic_fit import summed as summed_slopes
@@ -117,6 +119,7 @@ def fit_partitions(
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Callable[[str], None],
+    notice: Callable[[str], None] = silent,
     **options: Any,
 ) -> TableModel:
     """The model of files on the current client, or in threads of this process.
@@ -124,17 +127,22 @@ def fit_partitions(
     A model is chosen as `fit_table` does, of the kinds whose fits are sums over rows, on at most
     100,000 rows of least priorities (hashes of their numbers). Its sums then take in all other rows
     of the files, except those that share a group or the time of held-out rows; the penalty of numbers
-    is chosen once more by folds of all rows. Tables that the sample holds whole are fitted as ever.
+    is chosen once more by folds of all rows. Tables that the sample holds whole are fitted as ever,
+    which `notice` hears and the verdict tells.
 
     With `checkpoint`, the choice is kept in that folder before anything is summed, and the sums as
     they are done: a fit begun again ends at the same model, bit for bit.
     """
     with checkpointed(checkpoint) if checkpoint is not None else nullcontext():
         progress("counting the rows")
-        data = TablePartitions.of_source(source)
+        able = working_memory(check_memory(bytes_of(options["memory"], "memory")))
+        data = TablePartitions.of_source(in_batches(source, able, len(source.schema)))
         if data.rows <= SAMPLE_ROWS:
             named = {f.name: getattr(roles, f.name) for f in fields(Roles)}
-            return fit_table(source, progress=progress, **named, **options)
+            model = fit_table(source, progress=progress, **named, **options)
+            notice(told := _as_ever(data.rows))
+            verdict = f"{model.result.verdict} {told}"
+            return replace(model, result=replace(model.result, verdict=verdict))
         choice = _choice(data, source, roles, progress, options)
         number = count(1)
 
@@ -144,6 +152,14 @@ def fit_partitions(
 
         with passes_told(told):
             return summed(choice, data)
+
+
+def _as_ever(rows: int) -> str:
+    """Why nothing was summed."""
+    return (
+        f"--cluster and --checkpoint had no effect: they are for tables of more than {SAMPLE_ROWS:,} rows, "
+        f"and this one of {rows:,} was fitted in this process."
+    )
 
 
 def _choice(

@@ -180,7 +180,7 @@ def _ranges(part: TablePart, n: int, most: int, cuts: int) -> Iterator[tuple[Tab
 def _name(part: TablePart) -> tuple[str, ...]:
     (file,) = part.source.parts
     stamp = file.stamp
-    rows = str((file.groups, part.within))
+    rows = str((file.groups, part.within, part.source.rows, part.source.most))
     return (str(file.path), str(stamp.size), str(stamp.time), stamp.head.hex(), rows)
 
 

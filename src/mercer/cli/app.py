@@ -101,7 +101,10 @@ def fit(
     ] = 60.0,
     memory: Annotated[
         str,
-        typer.Option(metavar="BYTES", help="a limit, from 150MB on: beyond it rows wait on disk"),
+        typer.Option(
+            metavar="BYTES",
+            help="a limit, from 150MB on: beyond it rows wait on disk; with --cluster local of each worker, from 600MB on",
+        ),
     ] = "4GB",
     seed: Annotated[
         int, typer.Option(min=0, help="of the holdout, the folds and random features")
@@ -132,7 +135,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="ADDRESS|local",
-            help="choose on a sample, then sum over all rows on a Dask cluster: tcp://HOST:PORT, or local processes",
+            help="above 100,000 rows: choose on a sample, then sum over all on a Dask cluster, tcp://HOST:PORT, or local processes",
         ),
     ] = None,
     checkpoint: Annotated[

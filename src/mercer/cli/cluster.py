@@ -15,12 +15,27 @@ from mercer.engines.scheduler import WorkerError
 
 ANSWER = 10  # seconds that a scheduler has to answer, and to show a worker
 ENDING = 10  # seconds that workers have to end by themselves
-LEAST = 500_000_000  # bytes of a worker, of which programs alone take 400 MB
+LEAST = 600_000_000  # bytes of a worker: the program, and what the smallest fit takes
+PROGRAM = 410_000_000  # bytes that a worker takes at rest: 398 to 411 MB were measured
+ENDED = 0.95  # of a worker's limit, beyond which it is ended
 QUIET = {
     "distributed.scheduler.worker-saturation": 1.0,  # who fails is told from who waits
     "distributed.worker.profile.enabled": False,  # 5 % of the work at 64 features
     "distributed.admin.large-graph-warning-threshold": "1GB",  # the sample travels with its tasks
 }
+# Of the workers begun here: sums of one thread cannot wait on disk, and a pause would be for good, as
+# most of a small limit is taken at rest. A worker beyond its limit is ended, and that is told.
+MEMORY = {f"distributed.worker.memory.{name}": False for name in ("target", "spill", "pause")}
+MEMORY |= {"distributed.worker.memory.terminate": ENDED}
+
+
+def fit_memory(asked: str | None, memory: float) -> float:
+    """What a fit may take beyond the program: a limit of local workers holds the program too.
+
+    >>> fit_memory("local", 1e9), fit_memory("tcp://host:8786", 1e9)
+    (540000000.0, 1000000000.0)
+    """
+    return memory * ENDED - PROGRAM if asked == "local" else memory
 
 
 @contextmanager
@@ -31,7 +46,8 @@ def workers(asked: str | None, memory: float) -> Iterator[None]:
         raise UsageError("--cluster and --checkpoint need Dask: pip install mercer[cli,dask]")
     import dask
 
-    with dask.config.set(QUIET), _one_sentence():
+    settings = QUIET | (MEMORY if asked == "local" else {})
+    with dask.config.set(settings), _one_sentence():
         if asked is None:
             yield
             return
@@ -55,7 +71,8 @@ def _local(memory: float) -> Iterator[None]:
     """Processes of one thread, one for each core. Ctrl-C is of this process alone, which ends them."""
     if memory < LEAST:
         raise UsageError(
-            "--cluster local takes --memory 500MB or more, which each of its workers may hold; give that, or --checkpoint alone."
+            f"--cluster local takes --memory {LEAST // 1_000_000}MB or more, which each of its workers may hold; "
+            "give that, or --checkpoint alone."
         )
     from distributed import Client, LocalCluster
 

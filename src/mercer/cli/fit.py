@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shlex
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from mercer.automl import TableModel, budget, fit_table
 from mercer.automl.data import Roles
 from mercer.automl.metrics import METRICS
 from mercer.automl.result import FitResult
-from mercer.cli.cluster import workers
+from mercer.cli.cluster import fit_memory, workers
 from mercer.cli.csvflags import flags as csv_flags
 from mercer.cli.guard import UsageError
 from mercer.cli.output import check_apart, check_free
@@ -148,10 +149,13 @@ class FitOptions:
 def run(asked: FitOptions) -> FitResult:
     """Fit, write the model and the report, and print what was found."""
     asked.check()
+    notices: list[str] = []
     with progress() as say:
-        model = fit_model(asked, say)
+        model = fit_model(asked, say, notices.append)
         say("writing the model and the report")
         name = written(model, asked.model_path, asked.report_path, overwrite=asked.overwrite)
+    for text in notices:
+        print(f"mercer: {printable(text)}", file=sys.stderr)
     if asked.as_json:
         print(
             in_json(
@@ -179,8 +183,10 @@ def written(model: TableModel, path: Path, report: Path, *, overwrite: bool = Tr
     return name
 
 
-def fit_model(asked: FitOptions, say: Callable[[str], None]) -> TableModel:
-    """The model of the data that the flags name."""
+def fit_model(
+    asked: FitOptions, say: Callable[[str], None], notice: Callable[[str], None]
+) -> TableModel:
+    """The model of the data that the flags name; `notice` hears of flags that had no effect."""
     say("opening the data")
     source = open_source(list(asked.data), options=asked.csv)
     held = holdout(asked, source.decimal)
@@ -210,7 +216,10 @@ def fit_model(asked: FitOptions, say: Callable[[str], None]) -> TableModel:
 
     say("starting the cluster")
     with workers(asked.cluster, options["memory"]):
-        return fit_partitions(source, Roles(**columns), checkpoint=asked.checkpoint, **options)
+        options["memory"] = fit_memory(asked.cluster, options["memory"])
+        return fit_partitions(
+            source, Roles(**columns), checkpoint=asked.checkpoint, notice=notice, **options
+        )
 
 
 def share(test: str) -> float | None:

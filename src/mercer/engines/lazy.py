@@ -10,9 +10,11 @@ from inspect import isfunction
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from mercer import tensors
+from mercer.engines.scheduler import compute
 from mercer.inputs import Array, Table
 from mercer.ops.threads import limit, single_blas
 from mercer.tensors import common_place
@@ -248,6 +250,48 @@ def take_dask(cls: type[Any]) -> None:
     for name in ("fit", "fit_transform", "partial_fit", "fit_predict"):
         if name in vars(cls):
             setattr(cls, name, _each(vars(cls)[name], eagerly))
+    if (score := getattr(cls, "score", None)) in (RegressorMixin.score, ClassifierMixin.score):
+        cls.score = summed_up(score)
+
+
+def summed_up(method: F) -> F:
+    """scikit-learn's `score`, of answers and targets that are computed first: it counts rows, which
+    partitions may not know."""
+
+    @wraps(method)
+    def call(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        if not any(map(is_dask, (X, y, sample_weight))):
+            return method(self, X, y, sample_weight)
+        asked = {"X": self.predict(X), "y": y, "sample_weight": sample_weight}
+        predicted, *others = in_memory([collection(v, n) for n, v in asked.items()])
+        return method(Answered(predicted), X, *others)
+
+    return call  # type: ignore[return-value]
+
+
+def in_memory(values: Sequence[Any]) -> list[Any]:
+    """Collections as arrays, all computed at once; anything else as it is."""
+    parts = [list(np.ravel(v.to_delayed())) if is_dask(v) else [] for v in map(_in_rows, values)]
+    found = iter(compute([p for each in parts for p in each]))
+    return [
+        np.concatenate([np.asarray(next(found)) for _ in each]) if each else v
+        for each, v in zip(parts, values, strict=True)
+    ]
+
+
+def _in_rows(v: Any) -> Any:
+    """An array with all its columns in each chunk."""
+    return v.rechunk({1: -1}) if is_dask(v) and hasattr(v, "rechunk") and v.ndim == 2 else v
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """A model that has predicted."""
+
+    predicted: Any
+
+    def predict(self, X: Any) -> Any:
+        return self.predicted
 
 
 def _each(method: Any, wrap: Callable[[Any], Any]) -> Any:

@@ -241,3 +241,11 @@ def test_a_partition_whose_rows_weigh_nothing_adds_nothing():
         close(found.predict(X) == y, own.predict(X) == y) if y is TWO else close(
             found.predict(X), own.predict(X)
         )
+
+
+def test_scores_of_frames_count_their_rows():
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(90, 2)), columns=["a", "b"])
+    lazy = dd.from_pandas(rows.assign(y=np.sin(rows["a"])), npartitions=3)
+    m = KernelRidge(Gaussian(2.0), via=Fourier(20), random_state=0).fit(rows, np.sin(rows["a"]))
+    assert abs(m.score(lazy[["a", "b"]], lazy["y"]) - m.score(rows, np.sin(rows["a"]))) < 1e-9

@@ -106,7 +106,8 @@ class GatherHeldScores:
         found = np.zeros((len(next(iter(self.thetas.values()))), self.folds.k))
         for at, F in features(self.map.map(), rows, self.shift).batches():
             for j, thetas in self.thetas.items():
-                if (on := held[at] == j).any():
+                # rows of weight 0 score nothing, and have no mean
+                if (on := (held[at] == j) & (w[at] > 0)).any():
                     told = F[on], codes[at][on], w[at][on]
                     found[:, j] += [self._sum(theta, *told) for theta in thetas]
         return ArraySum(found)

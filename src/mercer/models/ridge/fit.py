@@ -87,8 +87,9 @@ class FittedRidge:
         """The same; AttributeError where there are none."""
         if (rows := self.at_hand()) is None:
             raise AttributeError(
-                "left-out rows need the rows of one `fit` at hand; streams, merged models and loaded ones "
-                "of a given kernel matrix or over features or landmarks have none; fit once more."
+                "left-out rows need the rows of one `fit` at hand; streams, fits of dask collections over features, merged "
+                "models, and loaded ones of a given kernel matrix or over features or landmarks have none; fit once more, "
+                "to rows in memory (of dask collections, X.compute() of all or a part)."
             )
         return rows
 
