@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -136,12 +136,13 @@ def fit_partitions(
     with checkpointed(checkpoint) if checkpoint is not None else nullcontext():
         progress("counting the rows")
         able = working_memory(check_memory(bytes_of(options["memory"], "memory")))
-        data = TablePartitions.of_source(in_batches(source, able, len(source.schema)))
+        batched = cast(Source, in_batches(source, able, len(source.schema)))
+        data = TablePartitions.of_source(batched)
         if data.rows <= SAMPLE_ROWS:
             named = {f.name: getattr(roles, f.name) for f in fields(Roles)}
             model = fit_table(source, progress=progress, **named, **options)
-            notice(told := _as_ever(data.rows))
-            verdict = f"{model.result.verdict} {told}"
+            notice(sentence := _as_ever(data.rows))
+            verdict = f"{model.result.verdict} {sentence}"
             return replace(model, result=replace(model.result, verdict=verdict))
         choice = _choice(data, source, roles, progress, options)
         number = count(1)

@@ -25,8 +25,12 @@ QUIET = {
 }
 # Of the workers begun here: sums of one thread cannot wait on disk, and a pause would be for good, as
 # most of a small limit is taken at rest. A worker beyond its limit is ended, and that is told.
-MEMORY = {f"distributed.worker.memory.{name}": False for name in ("target", "spill", "pause")}
-MEMORY |= {"distributed.worker.memory.terminate": ENDED}
+MEMORY = {
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": ENDED,
+}
 
 
 def fit_memory(asked: str | None, memory: float) -> float:
