@@ -43,16 +43,23 @@ def trial(ours, peer, check=lambda a, b: None, ways=None):
 
 
 def test_a_trial_counts_where_the_peer_takes_long_enough():
-    made, found = trial(2.0, 6.0)
+    made, found = trial(10.0, 30.0)
     assert made.run().ratio == 3.0
     assert found.ratios == [3.0]
-    made, found = trial(2.5, 1e-3)
+    made, found = trial(25.0, 1e-3)
     made.run()
     assert found.ratios == []
 
 
+def test_what_is_compiled_in_the_first_call_does_not_count():
+    seconds = [2.5, 0.3, 0.3, 0.1]  # ours and the peer, then the peer first
+    times = iter(t for s in seconds for t in (0.0, s))
+    made = Trial("op", Problem("p", int, int, lambda a, b: None, {}), times.__next__, Found(), True)
+    assert made.run().ratio == pytest.approx(3.0)
+
+
 def test_a_trial_of_unequal_results_has_no_ratio():
-    made, found = trial(2.0, 6.0, check=lambda a, b: "they differ")
+    made, found = trial(10.0, 30.0, check=lambda a, b: "they differ")
     assert made.run().failure == "they differ"
     assert (found.ratios, found.refused) == ([], 1)
 
