@@ -60,7 +60,7 @@ def _step(n: int, asked: float | None) -> Iterator[Measure]:
     def ours():
         return estimated_likelihood(kernel, rows, y[:, None], NOISE, 1.0, gpu=gpu)
 
-    found, took = _timed(ours)
+    found, took = timed(ours)
     name = f"likelihood and slopes, n = {n:,}, d = {COLUMNS}"
     if asked is not None:
         yield Measure(f"{name} (peer: seconds asked for)", took, asked, 1.0, "s")
@@ -123,7 +123,7 @@ def _gpytorch(X, y, device, settings) -> tuple[float | None, float | None]:
     with ExitStack() as stack:
         for key, value in settings.items():
             stack.enter_context(getattr(gpytorch.settings, key)(value))
-        loss, took = _timed(step)
+        loss, took = timed(step)
     return took, -loss * len(y)
 
 
@@ -141,12 +141,12 @@ def _parts(n: int) -> Iterator[Measure]:
     target = torch.from_numpy(y).to(op.device)
     for rank in RANKS[n]:
         solver = GPUSolver(tol=1e-4, rank=rank)
-        system, made = _timed(lambda solver=solver: solver.init(op, d, 17))
-        drawn, normals = _timed(lambda s=system: quadrature.normals(s, 16, 0))
-        found, probed = _timed(lambda s=system, E=drawn: quadrature.jacobi(s, E, 100, 1e-3))
-        solved, took = _timed(lambda s=system: s.solve_there(target))
+        system, made = timed(lambda solver=solver: solver.init(op, d, 17))
+        drawn, normals = timed(lambda s=system: quadrature.normals(s, 16, 0))
+        found, probed = timed(lambda s=system, E=drawn: quadrature.jacobi(s, E, 100, 1e-3))
+        solved, took = timed(lambda s=system: s.solve_there(target))
         U = torch.cat([solved[0], found.solved], dim=1)
-        slopes = _timed(lambda U=U: op.pullback(U, U))[1]
+        slopes = timed(lambda U=U: op.pullback(U, U))[1]
         steps = (
             f"{len(found.alphas)} steps of probes {probed:.4f}, {solved[3]} of targets {took:.4f}"
         )
@@ -185,10 +185,10 @@ def _pieces(n: int) -> Iterator[Measure]:
         "slopes of 17": lambda: op.pullback(torch.cat([V, v], 1), torch.cat([V, v], 1)),
     }
     for name, f in parts.items():
-        yield Measure(f"n = {n:,}, {system.P.rank:,} pivots: {name}", _timed(f)[1], None, unit="s")
+        yield Measure(f"n = {n:,}, {system.P.rank:,} pivots: {name}", timed(f)[1], None, unit="s")
 
 
-def _timed(f):
+def timed(f):
     """The result, and the median of some steps after one that compiles."""
     import torch
 

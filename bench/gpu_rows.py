@@ -5,12 +5,12 @@ beside the CPU.
 """
 
 import os
-import time
 from collections.abc import Iterator
 
 import numpy as np
 
 from bench.data import DataMissing
+from bench.gpu_gp import timed
 from bench.harness import Measure, Quality
 from mercer.gpu.devices import interpreted, missing
 from mercer.inputs import Table
@@ -20,7 +20,6 @@ from mercer.models import KernelRidge
 from mercer.models.maps import FittedMap
 
 ROWS = int(float(os.environ.get("MERCER_BENCH_ROWS", "100_000")))
-STEPS = 3
 COLUMNS = (1000, 2000, 4000, 8000)  # of rows for structured frequencies
 
 
@@ -42,9 +41,9 @@ def _nearest() -> Iterator[Measure]:
     op = GPUOperator(Gaussian(8**0.5), X)
     some = GPUOperator(Gaussian(8**0.5), X[:2048], X)
     for k in (1, 5, 10, 30):
-        (index, _), took = _timed(lambda k=k: op.nearest(k))
+        (index, _), took = timed(lambda k=k: op.nearest(k))
         held, neighbours.MAX_KEPT = neighbours.MAX_KEPT, 0
-        (want, _), before = _timed(lambda k=k: some.nearest(k))
+        (want, _), before = timed(lambda k=k: some.nearest(k))
         neighbours.MAX_KEPT = held
         wrong = float((index[: len(want)] != want).double().mean())
         told = Quality("share that differs", wrong, 1e-3, 0.0, False)
@@ -61,19 +60,19 @@ def _tensors() -> Iterator[Measure]:
     T, v = torch.from_numpy(X).to(place), torch.ones(ROWS, device=place)
     y = np.sin(X[:, 0]).astype(np.float32)
     k = Gaussian(10**0.5)
-    there = _timed(lambda: k.operator(T) @ v)[1]
+    there = timed(lambda: k.operator(T) @ v)[1]
     name = f"k.operator(X) @ v, n = {ROWS:,}, tensors (peer: arrays, device='cuda')"
     from mercer.gpu.operator import GPUOperator
 
     ones = np.ones(ROWS, np.float32)
-    yield Measure(name, there, _timed(lambda: GPUOperator(k, X) @ ones)[1], None, "s")
+    yield Measure(name, there, timed(lambda: GPUOperator(k, X) @ ones)[1], None, "s")
     block = slice(0, min(ROWS, 20_000))
     yield Measure(
-        f"k(X), n = {block.stop:,}, a tensor", _timed(lambda: k(T[block]))[1], None, unit="s"
+        f"k(X), n = {block.stop:,}, a tensor", timed(lambda: k(T[block]))[1], None, unit="s"
     )
     m, w = KernelRidge(k, 1.0), KernelRidge(k, 1.0, device="cuda")
-    ours, took = _timed(lambda: m.fit(T, torch.from_numpy(y).to(place)).predict(T))
-    theirs, arrays = _timed(lambda: w.fit(X, y).predict(X))
+    ours, took = timed(lambda: m.fit(T, torch.from_numpy(y).to(place)).predict(T))
+    theirs, arrays = timed(lambda: w.fit(X, y).predict(X))
     told = Quality(f"difference; {m.plan_.why:.60}", float(np.abs(ours.cpu().numpy() - theirs).max()), 1e-4, 0.0, False)  # fmt: skip
     yield Measure(
         f"ridge of {ROWS:,} tensors (peer: arrays)", took, arrays, None, "s", quality=told
@@ -98,7 +97,7 @@ def _structured(d: int) -> Iterator[Measure]:
         made = phi._there(np.zeros(D), gpu)
         side, work = made._frequencies(np.zeros(d)), made._workspace()
         T, root = torch.from_numpy(X).to(gpu), torch.ones(n, device=gpu)
-        took = _timed(lambda m=made, s=side, w=work, T=T, r=root: m._pieces(T, s, r, w))[1]
+        took = timed(lambda m=made, s=side, w=work, T=T, r=root: m._pieces(T, s, r, w))[1]
         found[how] = took, made.linear(X[:2000], coef[:, None])[:, 0]
         del made, side, work, T
     structured.MIN_BLOCK = least
@@ -107,19 +106,3 @@ def _structured(d: int) -> Iterator[Measure]:
     told = Quality(f"error (matrix: {errors[1]:.1e})", errors[0], 1e-4, 0.0, False)
     name = f"structured features, n = {n:,}, d = {d:,}, D = {D:,}, blocks (peer: a matrix)"
     yield Measure(name, found["blocks"][0], found["matrix"][0], None, "s", quality=told)
-
-
-def _timed(f):
-    """The result, and the median of some runs after one that compiles."""
-    import torch
-
-    times = []
-    for _ in range(1 if interpreted() else STEPS + 1):
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        start = time.perf_counter()
-        out = f()
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        times.append(time.perf_counter() - start)
-    return out, float(np.median(times[1:] or times))
