@@ -255,12 +255,16 @@ def test_kills_at_any_moment_change_no_bit(kills, tmp_path):
     assert first.wait(300) == 0, (tmp_path / "log").read_text()
     took = time.monotonic() - began
     done, in_sums, copied = 0, 0, None
-    while done < kills or in_sums < kills // 8:  # some while a sum of some rows is there
+    while done < kills or in_sums < kills // 8:
         assert done < 3 * kills
         out.unlink(missing_ok=True)
+        before = sums(kept)
         process = start(tmp_path, kept, out)
         until = time.monotonic() + rng.uniform(0.4, 1.0) * took
-        while time.monotonic() < until and process.poll() is None:
+        aimed = in_sums < kills // 8  # some as soon as a new sum of some rows is there
+        while process.poll() is None and not (
+            sums(kept) - before if aimed else time.monotonic() > until
+        ):
             time.sleep(0.01)
             if copied is None and (found := list(kept.glob("choice-*"))):
                 copied = tmp_path / "again" / found[0].name
@@ -269,7 +273,7 @@ def test_kills_at_any_moment_change_no_bit(kills, tmp_path):
             os.kill(process.pid, signal.SIGKILL)
             done += 1
             process.wait()
-            in_sums += any(kept.glob("pass-*/0-*.npz"))
+            in_sums += bool(sums(kept))
         process.wait()
         if out.exists():  # done before the kill: the next begins anew, with another choice
             check(tmp_path, copied, out)
@@ -284,6 +288,10 @@ def test_kills_at_any_moment_change_no_bit(kills, tmp_path):
     assert last.wait() == 0, (tmp_path / "log").read_text()
     check(tmp_path, copied, out)
     assert not list(kept.glob("choice-*"))
+
+
+def sums(kept):
+    return set(kept.glob("pass-*/0-*.npz"))
 
 
 def check(tmp_path, copied, out):

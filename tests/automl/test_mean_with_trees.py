@@ -87,7 +87,8 @@ def test_it_is_saved_streamed_and_audited(fitted, tmp_path, capsys):
     expected = model.predict(test)
     assert again.predict(test).equals(expected)
     parts = [again.predict(test[i : i + 70]) for i in range(0, len(test), 70)]
-    pd.testing.assert_frame_equal(pd.concat(parts), expected, rtol=1e-6)
+    # values near 4, and limits near nothing that come from them
+    pd.testing.assert_frame_equal(pd.concat(parts), expected, rtol=1e-6, atol=1e-7)
     found = check.run(tmp_path / "m", as_json=True)
     assert any("TreeEnsemble" in name for name in found.classes)
     assert json.loads(capsys.readouterr().out)["arrays"]
