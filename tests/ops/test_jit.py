@@ -1,6 +1,7 @@
 """The lazy `njit`: nothing at import, one compilation, a cache only where there is a folder for
 it."""
 
+import gc
 import os
 import pickle
 import subprocess
@@ -94,6 +95,14 @@ def test_works_without_a_folder_for_the_cache(tmp_path):
     assert done.stdout.strip() == "None"
 
 
+def test_numba_may_be_told_not_to_compile(tmp_path):
+    (tmp_path / "loops.py").write_text(LOOPS)
+    done = run_python(
+        "import loops; assert loops.twice(4) == 8", str(tmp_path), NUMBA_DISABLE_JIT="1"
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_uses_the_cache_where_there_is_a_folder(tmp_path):
     (tmp_path / "loops.py").write_text(LOOPS)
     code = (
@@ -115,6 +124,28 @@ def test_other_errors_of_numba_are_raised(monkeypatch):
     monkeypatch.setattr(numba, "njit", fail)
     with pytest.raises(RuntimeError, match="something else"):
         njit(lambda x: x)(1)
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_no_garbage_is_collected_while_numba_is_loaded(monkeypatch, collecting):
+    """And it is as it was before, also after an error."""
+    import numba
+
+    seen = []
+
+    def fail(**options):
+        seen.append(gc.isenabled())
+        raise RuntimeError("something else")
+
+    monkeypatch.setattr(numba, "njit", fail)
+    try:
+        (gc.enable if collecting else gc.disable)()
+        with pytest.raises(RuntimeError, match="something else"):
+            njit(lambda x: x)(1)
+        assert seen == [False]
+        assert gc.isenabled() == collecting
+    finally:
+        gc.enable()
 
 
 def test_two_threads_compile_once():

@@ -39,6 +39,14 @@ options = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys(
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
+@pytest.fixture(autouse=True, params=["loops", "slices"])
+def way(request, monkeypatch):
+    """Every test, by compiled loops and by NumPy."""
+    few = 0 if request.param == "loops" else 1 << 40
+    monkeypatch.setattr(monomials, "FEW_VALUES", few - 1)
+    monkeypatch.setattr(monomials, "FEW_SLICES", few)
+
+
 def table(n, d, dtype=np.float64, seed=0):
     return np.random.default_rng(seed).uniform(0.5, 1.5, (n, d)).astype(dtype)
 
@@ -88,6 +96,24 @@ def test_weights(n, d, degree, options, dtype):
     )
     S = sparse_table(n, d, dtype)
     same_sparse(expand_csr(program, S, w), reference_expand_csr(program, S, w), dtype)
+
+
+@cases
+@options
+@dtypes
+def test_loops_and_slices_have_the_same_bits(n, d, degree, options, dtype, monkeypatch):
+    rng = np.random.default_rng(n)
+    program, X = plan(d, degree, **options), rng.normal(size=(n, d)).astype(dtype)
+    X[: n // 3] *= rng.choice([0, 1e-30, 1e6, 1e30, np.inf, np.nan], size=(n // 3, d))
+    found = []
+    for few in (-1, 1 << 40):
+        monkeypatch.setattr(monomials, "FEW_VALUES", few)
+        monkeypatch.setattr(monomials, "FEW_SLICES", few)
+        wide = np.zeros((n, program.D + 3), dtype)
+        expand(program, X, None, wide[:, 1:-2])
+        found.append([wide, expand(program, X, np.cos(np.arange(program.D)))])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 @cases

@@ -15,15 +15,14 @@ from mercer.automl.search import SearchProblem
 from mercer.inputs import Array
 from mercer.invariants import Each, Is, Whole
 from mercer.models.feature_machine.fit import class_scores, spread
+from mercer.models.feature_machine.losses import Loss, classification_loss
 from mercer.models.feature_machine.machine import PAIR_BYTES, FeatureEnsemble, fit_members
 from mercer.models.feature_machine.paths import GRADIENT_ROWS, MetricPath
 from mercer.models.feature_machine.search import (
     MIN_SEARCH,
     PROMOTED_ROWS,
     FoundMachines,
-    Loss,
     MetricProblem,
-    classification_loss,
     search,
     without_search,
 )

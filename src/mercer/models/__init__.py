@@ -3,8 +3,9 @@ value."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mercer.rooms import entered
 
 if TYPE_CHECKING:
     from mercer.models.blocks import WeightedUnion
@@ -51,23 +52,16 @@ __all__ = [
     "WeightedUnion",
 ]
 ROOMS = {
-    "blocks": ("WeightedUnion",),
-    "feature_machine": ("FeatureMachineClassifier", "FeatureMachineRegressor", "LearnedMetric"),
-    "gp": ("GaussianProcessClassifier", "GaussianProcessRegressor", "VarianceStarvationWarning"),
-    "kmeans": ("KernelKMeans",),
-    "logistic": ("KernelLogistic",),
-    "pca": ("KernelPCA",),
-    "perceptron": ("KernelPerceptron", "Perceptron"),
-    "ridge": ("KernelRidge",),
-    "smoothing": ("FarAwayWarning", "NadarayaWatson", "SoftNeighborsClassifier"),
-    "sparse": ("SparseClassifier", "SparseRegressor"),
-    "svm": ("KernelSVC", "KernelSVR", "OneClassSVM"),
+    ".blocks": ("WeightedUnion",),
+    ".feature_machine": ("FeatureMachineClassifier", "FeatureMachineRegressor", "LearnedMetric"),
+    ".gp": ("GaussianProcessClassifier", "GaussianProcessRegressor", "VarianceStarvationWarning"),
+    ".kmeans": ("KernelKMeans",),
+    ".logistic": ("KernelLogistic",),
+    ".pca": ("KernelPCA",),
+    ".perceptron": ("KernelPerceptron", "Perceptron"),
+    ".ridge": ("KernelRidge",),
+    ".smoothing": ("FarAwayWarning", "NadarayaWatson", "SoftNeighborsClassifier"),
+    ".sparse": ("SparseClassifier", "SparseRegressor"),
+    ".svm": ("KernelSVC", "KernelSVR", "OneClassSVM"),
 }
-
-
-def __getattr__(name: str) -> Any:
-    """An estimator, whose room is entered when it is first asked for."""
-    room = next((room for room, names in ROOMS.items() if name in names), None)
-    if room is None:
-        raise AttributeError(f"module 'mercer.models' has no attribute {name!r}")
-    return getattr(import_module(f"mercer.models.{room}"), name)
+__getattr__, __dir__ = entered(__name__, ROOMS)

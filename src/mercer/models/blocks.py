@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
@@ -216,6 +215,8 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
         n = len(y)
         some = np.sort(permutation(Stream(seed_of(self.random_state)), n)[:N_ROWS])
         rows, targets = _safe_indexing(X, some), y[some]
+        from sklearn.model_selection import KFold, StratifiedKFold  # a tenth of a first use
+
         make = KFold if _numeric(y) else StratifiedKFold
         if not _numeric(y) and np.unique(targets, return_counts=True)[1].min() < k:
             make = KFold

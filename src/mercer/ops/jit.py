@@ -4,8 +4,11 @@ can be written."""
 from __future__ import annotations
 
 import functools
+import gc
+import sys
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 P = ParamSpec("P")
@@ -65,6 +68,29 @@ def njit(f: Callable[P, R] | None = None, /, *, fastmath: bool | Collection[str]
 
 
 def _build(f: Callable[..., Any], fastmath: bool | Collection[str]) -> Any:
+    first = "numba" not in sys.modules
+    with _uncollected():
+        made = _decorated(f, fastmath)
+        if first and hasattr(made, "targetctx"):  # none under NUMBA_DISABLE_JIT
+            made.targetctx.refresh()  # the rest of Numba, which the first loop would load
+    return made
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without garbage collection: Numba makes hundreds of thousands of objects that stay, and to
+    look at all of them again and again takes as long as to import it."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _decorated(f: Callable[..., Any], fastmath: bool | Collection[str]) -> Any:
     import numba  # here, because importing it takes longer than importing all the rest
 
     flags = fastmath if isinstance(fastmath, bool) else set(fastmath)

@@ -20,6 +20,8 @@ from mercer.store import register
 TILE_BYTES = (
     1 << 21
 )  # of output for one task; a row's lower degrees are read again at once, hence from the cache
+# values, and slices of them, up to which there is less to gain than importing Numba takes
+FEW_VALUES, FEW_SLICES = 1 << 16, 32
 SHORT_RUN = 8  # monomials, on average, that begin with the same column
 MAX_MONOMIALS = 1 << 62  # monomials: two such counts still add up in 64 bits
 
@@ -224,6 +226,9 @@ def expand(
     array([[1., 2., 3., 4., 6., 9.]])
     """
     X, F, w = _prepare(program, X, weights, out)
+    if F.size <= FEW_VALUES and program.d * program.degree <= FEW_SLICES:
+        _expand_few(program, X, w, F)
+        return F
     along_rows = program.D / max(1, program.d * program.degree) >= SHORT_RUN
     loop = expand_rows if along_rows else expand_columns
     rows = cuts(len(X), max(1, TILE_BYTES // max(1, program.D * X.itemsize)))
@@ -231,6 +236,23 @@ def expand(
         lambda tile: loop(program.first, program.parent, program.skip, X[tile], w, F[tile]), rows
     )
     return F
+
+
+def _expand_few(program: Program, X: Array, w: Array, F: Array) -> None:
+    """The same bits by NumPy, all monomials of a degree that begin with one column at a time."""
+    first, parent, skip = program.first, program.parent, program.skip
+    F[:, : 1 - skip] = 1
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for k in range(1, program.degree + 1):
+            places = zip(first[k, :-1] - skip, first[k, 1:] - skip, parent[k] - skip, strict=True)
+            for x, (start, stop, source) in zip(X.T, places, strict=True):
+                if k == 1 and start < stop:
+                    F[:, start] = x
+                elif start < stop:
+                    several = F[:, source : source + stop - start]
+                    np.multiply(x[:, None], several, out=F[:, start:stop])
+        if len(w):
+            F *= w
 
 
 def reference_expand(

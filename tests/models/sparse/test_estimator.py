@@ -18,7 +18,8 @@ import mercer
 from mercer import SparseClassifier, SparseRegressor
 from mercer.lifts import Identity, Jumps, KitchenSink, Monomials
 from mercer.models.sparse import fit as fitting
-from mercer.models.sparse import stored, working_set
+from mercer.models.sparse import solve, stored, working_set
+from mercer.ops import threads
 from tests.contract import keeps_contract
 from tests.peers import sparse_logistic
 
@@ -525,3 +526,20 @@ def test_targets_of_any_size_or_a_sentence():
         SparseRegressor(Identity()).fit(X, 1e-200 * y)
     with pytest.raises(ValueError, match=r"^y is too large .* larger units\.$"):
         SparseRegressor(Identity()).fit(X, 1e200 * y)
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_blas_has_one_thread_where_products_are_small(small, monkeypatch):
+    """Threads that share a busy machine wait for each other in each of thousands of them."""
+    held, path = [], solve.Solver.path
+
+    def seen(self, *args):
+        held.append(threads._process.holders > 0)
+        return path(self, *args)
+
+    monkeypatch.setattr(solve.Solver, "path", seen)
+    monkeypatch.setattr(solve, "ONE_THREAD", 1e9 if small else 0.0)
+    rows = np.random.default_rng(0).normal(size=(50, 3))
+    SparseClassifier(n_alphas=3, cv=2).fit(rows, rows[:, 0] > 0)
+    assert held == [small] * 3
+    assert threads._process.holders == 0

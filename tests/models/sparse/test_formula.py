@@ -23,7 +23,7 @@ from mercer.lifts import (
     Subsets,
 )
 from mercer.models.sparse.frame import UnitFrame
-from mercer.models.sparse.terms import Units
+from mercer.models.sparse.terms import JUMP, Term, Units
 
 RNG = np.random.default_rng(4)
 N = 90
@@ -104,6 +104,16 @@ def test_names_and_signs_are_in_the_users_units():
     assert any(name.startswith(("1{age {y} < 4", "1{age {y} < 3")) for name in b)
     assert table["effect"] == sorted(table["effect"], key=abs, reverse=True)
     assert str(m.formula_).count("age {y}*b") == 1
+
+
+def test_a_threshold_just_below_zero_has_words():
+    """The number next to zero: no share of a span of 3 that floats can hold."""
+    x = np.repeat([-1.0, -0.0, 0.0, 2.0], 15)[:, None]
+    term = Term(1.0, JUMP, "", (0,), (-5e-324,), (3.0,))
+    assert term.text(["x0"]) == "1{x0 < -4.94066e-324}"
+    assert Term(1.0, JUMP, "", (0,), (1e300,), (5e-324,)).text(["x0"]).endswith("e+300}")
+    m = SparseRegressor(Jumps(n=5), **QUICK).fit(x, (x[:, 0] < 0) * 1.0)
+    assert all(name.startswith("1{x0 < ") for name in m.names_)
 
 
 def test_sparse_rows():

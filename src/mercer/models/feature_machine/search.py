@@ -11,11 +11,10 @@ from importlib import import_module
 from itertools import islice
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
 
 from mercer.inputs import Array
 from mercer.models.feature_machine.dense import PENALTIES, PathRows, distances, median_distance
+from mercer.models.feature_machine.losses import Loss, classification_loss, squared_error
 from mercer.models.feature_machine.paths import (
     FirstDistances,
     MetricPath,
@@ -42,32 +41,6 @@ HELPS = 0.999  # another machine must take the loss below this share of it
 BYTES_A_PAIR = 20.0  # of a path: distances, values, a factor
 # of two screened rows: the first distances of all kinds of inputs and norms, a path, its gradients
 SCREEN_BYTES = 34.0
-
-Loss = Callable[[Array, Array, Array | None], float]  # of scores (m, q), targets and weights
-
-
-def squared_error(F: Array, Y: Array, weight: Array | None) -> float:
-    return float(np.average(np.square(F - Y).mean(axis=1), weights=weight))
-
-
-def classification_loss(F: Array, Y: Array, weight: Array | None) -> float:
-    """Log loss at the best slope of the scores, and the share of errors; targets are one-hot."""
-    F, hot = (_both_classes(A) for A in (F, Y))
-    top = hot.argmax(axis=1)
-    mine = F[np.arange(len(F)), top]
-
-    def log_loss(t: float) -> float:
-        z = np.exp(t)
-        return float(np.average(logsumexp(z * F, axis=1) - z * mine, weights=weight))
-
-    best = minimize_scalar(log_loss, bounds=(-2.0, 5.0), method="bounded", options=dict(xatol=0.05))
-    wrong = np.average(F.argmax(axis=1) != top, weights=weight)
-    return float(best.fun) + float(wrong)
-
-
-def _both_classes(A: Array) -> Array:
-    """Of two classes one column is kept."""
-    return np.column_stack([-A, A]) if A.shape[1] == 1 else A
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +168,7 @@ def search(p: MetricProblem, most_rounds: int = 3) -> FoundMachines:
     if larger > 1.5 * rows:
         split = Split.of(p, cut_order(p, order[:larger], 0, 1), PROMOTED_SHARE, kinds)
         again = _again(best)
-        more = _tried(p, split, again, most_rounds + 1, share=0.75, halve=False)
+        more = _tried(p, split, again, most_rounds + 1, share=0.75)
         count += len(more)
         if more:
             best, rows, held = best_of_families(more), larger, split.held[kinds[0]]
@@ -233,10 +206,18 @@ def promoted_rows(p: MetricProblem, n: int, seconds: float, screened: int) -> in
 
 
 def _tried(
-    p: MetricProblem, split: Split, todo: list[PathSetting], most: int, share: float, *, halve: bool
+    p: MetricProblem,
+    split: Split,
+    todo: list[PathSetting],
+    most: int,
+    share: float,
+    *,
+    halve: bool = False,
+    judge: bool = True,
 ) -> list[PathTrial]:
     """All rounds of all settings while there is time, the first few whatever it is; where paths are
-    halved, only the better half goes on after the first round of a metric."""
+    halved, only the better half goes on after the first round of a metric. Without a judge the
+    trials have no loss."""
     stop = None if p.deadline is None else time.perf_counter() + share * p.left()
     on_device = None if p.gpu is None else _rounds_on(p.gpu)
     if on_device is None:
@@ -260,7 +241,7 @@ def _tried(
     return [
         t
         for s, part in zip(todo, walked, strict=True)
-        for t in _judged(p, s, part, split.held[s.inputs])
+        for t in _trials(p, s, part, split.held[s.inputs], judge=judge)
     ]
 
 
@@ -296,15 +277,14 @@ def _prepare(split: Split, key: tuple[str, int], seed: int) -> None:
         )
 
 
-def _judged(p: MetricProblem, s: PathSetting, walk: list[Round], held: PathRows) -> list[PathTrial]:
+def _trials(
+    p: MetricProblem, s: PathSetting, walk: list[Round], held: PathRows, *, judge: bool
+) -> list[PathTrial]:
     penalties = [PENALTIES[r.penalty] for r in walk]
+    losses = [p.loss(r.held_out, held.Y, held.weight) if judge else np.nan for r in walk]
     return [
-        PathTrial(
-            MetricPath(s, tuple(penalties[: t + 1])),
-            p.loss(r.held_out, held.Y, held.weight),
-            r.held_out,
-        )
-        for t, r in enumerate(walk)
+        PathTrial(MetricPath(s, tuple(penalties[: t + 1])), loss, r.held_out)
+        for t, (r, loss) in enumerate(zip(walk, losses, strict=True))
     ]
 
 
@@ -342,7 +322,7 @@ def _repeated(
             break
         split = Split.of(p, cut_order(p, rows, turn + 1, turns), PROMOTED_SHARE, kinds)
         parts.append(split.held[kinds[0]])
-        for t in _tried(p, split, todo, most, share=0.5, halve=False):
+        for t in _tried(p, split, todo, most, share=0.5, judge=False):
             table.setdefault((t.setting, t.path.rounds), []).append(t)
     held_out = _together(parts)
     merged = _merged(p, [ts for ts in table.values() if len(ts) == len(parts)], held_out)

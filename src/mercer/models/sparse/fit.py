@@ -14,12 +14,12 @@ from mercer.invariants import Each, Floats, Is, Number, Text, Whole, check
 from mercer.invariants import Ints as Places
 from mercer.models.base import fields_alone
 from mercer.models.sparse.dictionary import Dictionary
-from mercer.models.sparse.folds import FoldLosses, FoldModel, splits
+from mercer.models.sparse.folds import FoldLosses, FoldModel, Split, splits
 from mercer.models.sparse.implicit import Implicit
 from mercer.models.sparse.maps import SparseMap, dictionary_of
 from mercer.models.sparse.problem import SparseSettings, WeighedRows
 from mercer.models.sparse.refit import preferred, refits
-from mercer.models.sparse.solve import Solver, SparsePath, grid, warn_of_gaps
+from mercer.models.sparse.solve import Solver, SparsePath, grid, one_thread, warn_of_gaps
 from mercer.models.sparse.stability import survivals
 from mercer.models.sparse.stored import StoredDictionary
 from mercer.models.sparse.streamed import StreamedFeatures
@@ -106,6 +106,13 @@ def fit(s: SparseSettings, p: WeighedRows) -> SparseModel:
     """By settings, to rows."""
     parts = splits(s, p) if s.alpha is None else []
     phi, X = dictionary_of(s, p)
+    with one_thread(X, p.scores):
+        return _fitted(s, p, parts, phi, X)
+
+
+def _fitted(
+    s: SparseSettings, p: WeighedRows, parts: list[Split], phi: SparseMap, X: Dictionary
+) -> SparseModel:
     solver = Solver.of(X, p.loss(), s.tol)
     alphas = grid(solver.largest / s.l1_ratio, s.n_alphas, s.eps, s.alpha)
     path, rounds = solver.path(alphas, s.l1_ratio)

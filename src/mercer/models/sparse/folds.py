@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import numpy as np
 from scipy.special import log_expit, log_softmax
-from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, check
@@ -102,6 +101,9 @@ def _grouped(k: int, p: WeighedRows) -> Array:
         raise ValueError(
             "groups has one label only, so no fold can leave it out; give two or more."
         )
+    # it takes a tenth of a first use
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+
     splitter = (StratifiedGroupKFold if p.classes else GroupKFold)(min(k, found))
     fold = np.empty(len(p), np.int64)
     for j, (_, test) in enumerate(splitter.split(np.zeros((len(p), 1)), p.y, p.groups)):

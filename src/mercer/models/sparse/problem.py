@@ -142,6 +142,11 @@ class WeighedRows:
         groups = None if self.groups is None else self.groups[at]
         return replace(self, rows=self.rows[at], y=self.y[at], w=w / w.sum(), groups=groups)
 
+    @property
+    def scores(self) -> int:
+        """One, but for many classes."""
+        return self.classes if self.classes > 2 else 1
+
     def loss(self) -> SparseLoss:
         """Of these targets."""
         if not self.classes:

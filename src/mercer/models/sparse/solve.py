@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +19,11 @@ from mercer.models.sparse.gram import Quadratic
 from mercer.models.sparse.losses import SparseLoss
 from mercer.models.sparse.stored import StoredDictionary
 from mercer.models.sparse.working_set import Ended, WorkingSet
+from mercer.ops.threads import single_blas
 from mercer.store import register
 
 LOG = logger("sparse")
+ONE_THREAD = 1e9  # products of all pairs of features and scores over the rows
 
 
 @register("sparse.SparsePath")
@@ -142,6 +145,13 @@ class Solver:
         b0, gaps = np.stack([e.intercept for e in ended]), np.array([e.gap for e in ended])
         path = SparsePath(alphas, ids, coef, b0, gaps, self.X.p)
         return path, sum(e.steps for e in ended)
+
+
+def one_thread(X: Dictionary, scores: int) -> AbstractContextManager[None]:
+    """BLAS in one thread where its products are small: on a busy machine two threads that share one
+    wait for each other for longer than they work."""
+    products = X.n * float(X.width * scores) ** 2
+    return single_blas() if products <= ONE_THREAD else nullcontext()
 
 
 def grid(largest: float, n: int, eps: float, last: float | None = None) -> Array:

@@ -69,8 +69,8 @@ def _told(value: float, span: float, digits: int, down: bool = False) -> str:
     >>> _told(2 / 3, 2 / 3, 6), _told(2 / 3, 2 / 3, 6, down=True), _told(1000000.123456789, 2.0, 6)
     ('0.666667', '0.666666', '1000000.12346')
     """
-    more = int(np.ceil(np.log10(abs(value) / span))) if value and span > 0 else 0
-    digits = min(digits + max(more, 0), 17)
+    beyond = min(abs(value) / span, 1e17) if span > 0 else 0.0
+    digits = min(digits + (int(np.ceil(np.log10(beyond))) if beyond > 1 else 0), 17)
     told = f"{value:.{digits}g}"
     if down and float(told) > value:
         last = int(np.floor(np.log10(abs(value)))) - digits + 1
