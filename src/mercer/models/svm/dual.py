@@ -215,6 +215,7 @@ def summary_of(
         "steps": sum(m.steps for m in found),
         "kernel_values": op.dtype.name,
         "kernel_rows": ", ".join(sorted(ways_of_rows)),
+        **({"sparse_rows": sparse.AS_THEY_ARE} if op.X.sparse else {}),
         "gap": gap,
         "rounding": relative(sum(m.rounding for m in found), size),
         "ended_by": ", ".join(sorted({m.ended or "max_iter" for m in found})),
