@@ -76,7 +76,7 @@ class Table:
             object.__setattr__(self, "data", sound(self.data))
 
     @classmethod
-    def _of(cls, data: Matrix, columns: tuple[str, ...] | None) -> Table:
+    def looked_at(cls, data: Matrix, columns: tuple[str, ...] | None = None) -> Table:
         """Of rows that were looked at before, as those of a table were."""
         t = object.__new__(cls)
         object.__setattr__(t, "data", data)
@@ -87,7 +87,7 @@ class Table:
         return len(self.data) if isinstance(self.data, list) else int(self.data.shape[0])
 
     def __getitem__(self, rows: Rows) -> Table:
-        return Table._of(
+        return Table.looked_at(
             self.data[rows] if not isinstance(self.data, list) else _pick(self.data, rows),
             self.columns,
         )
@@ -113,7 +113,7 @@ class Table:
         return (
             self
             if self.items or self.data.dtype == dtype
-            else Table._of(self.data.astype(dtype), self.columns)
+            else Table.looked_at(self.data.astype(dtype), self.columns)
         )
 
     def in_order_of(self, other: Table) -> Table:
@@ -210,7 +210,7 @@ def _numeric(X: Any, name: str) -> Table:
             raise ValueError(
                 f"{name} must have rows and columns, got a sparse array of shape {X.shape}; give at least one column."
             )
-        return Table._of(_floats(sound(X, name), name), None)
+        return Table.looked_at(_floats(sound(X, name), name), None)
     if (frame := _frame(X, name)) is None:
         return Table(_dense(X, name))
     return Table(_dense(frame.to_numpy(), name), tuple(map(str, frame.columns)))

@@ -48,6 +48,7 @@ INTERNAL = {  # rooms that users never import from
     "listed": "a registry",
     "logs": "a logger",
     "ops": "compiled loops",
+    "rooms": "names that are loaded when they are first asked for",
     "tensors": "where rows lie; docs/guide/scaling.md tells of it",
     "text": "its public name is mercer.NGrams",
 }

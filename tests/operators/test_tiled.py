@@ -8,6 +8,7 @@ from mercer.inputs import Table
 from mercer.kernels import Constant, Gaussian, Linear, Polynomial
 from mercer.operators import AboutOperator, CentredOperator, KernelOperator, TileOperator
 from mercer.operators.cache import RowCache
+from mercer.operators.exact import exact
 from mercer.operators.products import times
 from mercer.operators.tiles import TILE_COLUMNS
 
@@ -159,10 +160,10 @@ def test_exact_values_are_those_of_the_sparse_rows_that_were_given(density):
     K, at = Gaussian(1.3)(X), np.array([2, 0])
     within, between = op.restrict(some), op.restrict(some, rows)
     for found, expected in (
-        (op.exact(rows, cols), K[np.ix_(rows, cols)]),
-        (op.astype(np.float64).exact(rows, cols), K[np.ix_(rows, cols)]),
-        (within.exact(rows, cols), K[np.ix_(some[rows], some[cols])]),
-        (between.exact(rows, at), K[np.ix_(some[rows], rows[at])]),
+        (exact(op, rows, cols), K[np.ix_(rows, cols)]),
+        (exact(op.astype(np.float64), rows, cols), K[np.ix_(rows, cols)]),
+        (exact(within, rows, cols), K[np.ix_(some[rows], some[cols])]),
+        (exact(between, rows, at), K[np.ix_(some[rows], rows[at])]),
     ):
         assert found.dtype == np.float64
         np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from mercer.kernels import Gaussian
 from mercer.operators import KernelOperator
 from mercer.ops import gaussian
-from mercer.pairs.gaussian import GaussianPairs
+from mercer.pairs.gaussian import GaussianPairs, RowsWithNorms
 
 DIGITS = {np.float32: 4e-5, np.float64: 2e-9}
 
@@ -42,8 +42,8 @@ def test_mirror_images(dtype, place):
 def test_symmetric_with_a_blas_that_is_not(monkeypatch, dtype, n, d):
     products = GaussianPairs._products
 
-    def rounded(self, rows, cols, P):
-        products(self, rows, cols, P)
+    def rounded(self, rows, cols, P, half=False):
+        products(self, rows, cols, P, half)
         P *= 1 + np.finfo(dtype).eps * np.random.default_rng(5).integers(0, 3, P.shape)
 
     X = np.random.default_rng(n).normal(size=(n, d)).astype(dtype)
@@ -80,10 +80,14 @@ def test_sparse_rows(dtype, density, n, m, d):
         sp.random_array((r, d), density=density, random_state=rng, dtype=dtype).tocsr()
         for r in (n, m)
     )
-    P, columns = np.full((n - 5, m), np.nan, dtype), Z.tocsc()
-    left, right = (X.indptr, X.indices, X.data), (columns.indptr, columns.indices, columns.data)
-    gaussian.sparse_products(*left, 5, *right, P)
-    np.testing.assert_allclose(P, gaussian.reference_sparse_products(X, Z)[5:], rtol=1e-5)
+    left, right = (RowsWithNorms.sparse(rows, 1.0) for rows in (X, Z))
+    P, S = np.full((n - 5, m), np.nan), np.full((n, n), np.nan)
+    GaussianPairs(left, right, 0.5)._products(slice(5, n), slice(0, m), P)
+    expected = gaussian.reference_sparse_products(X.astype(float), Z.astype(float))[5:]
+    np.testing.assert_allclose(P, expected, rtol=1e-12)
+    GaussianPairs(left, left, 0.5)._products(slice(0, n), slice(0, n), S, half=True)
+    expected = gaussian.reference_sparse_products(left.A, left.A)
+    np.testing.assert_allclose(S, np.triu(expected), rtol=1e-12)  # what is below stays zero
     for k in (Gaussian(0.8), Gaussian(tuple(rng.uniform(1, 2, d)))):
         assert k.fast(*k.tables(X, Z)) is not None
         np.testing.assert_allclose(k(X, Z), k(X.toarray(), Z.toarray()), atol=DIGITS[dtype])
@@ -171,3 +175,12 @@ def test_products_do_not_depend_on_threads(n):
         with limit(threads):
             found.append(KernelOperator(Gaussian(2.0), X) @ X)
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("size", [1e-25, 1e25])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_whose_squares_float32_does_not_hold(size, sparse):
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    A = (X * size).astype(np.float32)
+    K = Gaussian(1.5 * size)(sp.csr_array(A) if sparse else A)
+    np.testing.assert_allclose(K, plainly(X, X, 1.5), atol=DIGITS[np.float32])

@@ -163,7 +163,7 @@ class KernelEstimator(Saved, BaseEstimator):
                 f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}."
             )
         names = getattr(self, "feature_names_in_", None)
-        rows = Table(X, None if names is None else tuple(names))
+        rows = Table.looked_at(X, None if names is None else tuple(names))
         if self.lift is None:
             check_domain(self.kernel if kernel is None else kernel, rows)
         return rows

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from mercer.inputs import Array, Rows, Table
+from mercer.kernels import Gaussian
 from mercer.kernels.base import Kernel
 from mercer.operators.base import TiledOperator
 from mercer.operators.gradients import Gradients, chosen, gradients_of, weights
@@ -17,6 +18,7 @@ from mercer.operators.kernel import KernelOperator
 from mercer.operators.tiles import (
     TILE_COLUMNS,
     TILE_ROWS,
+    BitTiles,
     CentredTiles,
     Tiles,
     tiles_about,
@@ -24,11 +26,10 @@ from mercer.operators.tiles import (
 )
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
-from mercer.pairs import Side, Tile, centre_of
+from mercer.pairs import centre_of
+from mercer.pairs.gaussian import GaussianPairs
 
 MAX_FLOAT32_VALUE = 1e15  # of kernel values that float32 can hold with room for sums
-EXACT_BYTES = 1 << 19  # of the columns of a piece of exact values
-SPARSE_STEP = 1024  # of which at least so many are sparse
 MAX_VALUE = {4: 1e30, 8: 1e100}  # of kernel values of rows of this precision
 
 
@@ -98,26 +99,23 @@ class TileOperator:
     def _tiles(self) -> Tiles:
         return tiles_of(self.kernel, self.X, self.Z, self.dtype, self.centre)
 
+    @property
+    def pairs(self) -> GaussianPairs | None:
+        """All values of a square operator by loops of their own; None where there are none, or
+        tiles are quicker."""
+        kernel, X = self.kernel, self.X
+        if type(kernel) is not Gaussian or not self.symmetric or X.items:
+            return None
+        if not X.sparse and BitTiles.of(kernel, X, X, self.dtype) is not None:
+            return None
+        about = self.__dict__.get("centre")  # where others have asked for it
+        return GaussianPairs.of(X, X, kernel.bandwidth, self.dtype, about)
+
     def side(self, rows: Rows, *, left: bool) -> Any:
         """Rows or columns of tiles, made ready."""
         if self.symmetric and (made := getattr(self._tiles, "whole", None)) is not None:
             return tuple(part[rows] for part in made)
         return self._tiles.side((self.X if left else self.Z)[rows], left=left)
-
-    def exact(self, rows: Array, cols: Array) -> Array:
-        """K[rows, cols] of few rows in float64, whatever the precision of the operator: columns go
-        by pieces that stay in a core's cache, and nothing is copied as a whole."""
-        X, Z = (self.X, self.Z) if self.given is None else (self.given, self.given)
-        left = Side(X[rows].astype(np.float64), self.centre)
-        out = np.empty((len(rows), len(cols)))
-        step = 256 if X.items else int(np.clip(EXACT_BYTES // (8 * X.width), 16, 4096))
-        step = max(step, SPARSE_STEP) if X.sparse else step
-
-        def work(c: slice) -> None:
-            out[:, c] = self.kernel.on(Tile(left, Side(Z[cols[c]].astype(np.float64), self.centre)))
-
-        parallel_map(work, cuts(len(cols), step))
-        return _with_diagonal(self, out, rows, cols)
 
     def fill(self, left: Any, right: Any, out: Array) -> None:
         """out = K of these rows and columns."""
@@ -183,7 +181,7 @@ class TileOperator:
         """
         if not self.symmetric:
             return self
-        tiles = tiles_about(self.kernel, self.X, self.dtype, self.centre, self._diag)
+        tiles = tiles_about(self.kernel, self.X, self.dtype, self._diag)
         return self if tiles is None else AboutOperator(tiles, self.X, self.dtype, gpu=self.gpu)
 
 
@@ -317,16 +315,7 @@ def block(op: TiledOperator, rows: Rows, cols: Rows, out: Array | None = None) -
             out[s, c] = tile[: s.stop - s.start]
 
     parallel_map(work, cuts(len(j), TILE_COLUMNS))
-    return _with_diagonal(op, out, i, j)
-
-
-def exact(op: TiledOperator, rows: Array, cols: Array) -> Array:
-    """K[rows, cols] of few rows in float64."""
-    if isinstance(op, TileOperator):
-        return op.exact(rows, cols)
-    out = np.empty((len(rows), len(cols)))
-    op.wide.fill(op.wide.side(rows, left=True), op.wide.side(cols, left=False), out)
-    return _with_diagonal(op.wide, out, rows, cols)
+    return with_diagonal(op, out, i, j)
 
 
 def product(op: TiledOperator, V: ArrayLike) -> Array:
@@ -380,7 +369,7 @@ def in_range(dtype: DTypeLike, diagonal: Array) -> np.dtype[Any]:
     return np.dtype(dtype if np.abs(diagonal).max() < MAX_FLOAT32_VALUE else np.float64)
 
 
-def _with_diagonal(op: TiledOperator, K: Array, rows: Array, cols: Array) -> Array:
+def with_diagonal(op: TiledOperator, K: Array, rows: Array, cols: Array) -> Array:
     """The diagonal of the kernel where a row meets itself."""
     if op.symmetric:
         _, i, j = np.intersect1d(rows, cols, assume_unique=True, return_indices=True)

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel, Laplace, Mapped
+from mercer.operators.sparse import SparseTiles
 from mercer.ops.distances import TOLERANCE, half_exp, lookup, packed, precise_enough
 from mercer.ops.frozen import FrozenArray
 from mercer.ops.threads import parallel_map
@@ -23,6 +24,7 @@ NARROW = np.dtype(np.float32)
 SMALL_TILE = 1 << 16  # values for which no loop is compiled
 PIECE_BYTES = 1 << 19  # of rows that are scaled at a time
 KEPT_SIDE = 1 << 25  # bytes of a side of all rows that is kept
+APART = 8  # pairs of rows by which those of most Gaussians are told to be apart
 SOME_ROWS = 64  # by which most rows are told not to be bits, nor to share what is common to all
 TILE_ROWS, TILE_COLUMNS = 1024, 256  # BLAS is twice as fast on short rows as on long ones
 # rows and columns of a tile that is computed once: of few columns it stays in a core's cache, of
@@ -205,6 +207,8 @@ def tiles_of(
 ) -> Tiles:
     """The tiles between rows of X and Z: fast ones of bits, or where float32 is asked for and tells
     squared distances well enough; about `centre` where it is known."""
+    if type(kernel) is Gaussian and X.sparse and Z.sparse and len(X) and len(Z):
+        return SparseTiles.of(kernel, X, Z, dtype) or PairTiles(kernel, None)
     centre = centre_of(X, Z) if centre is None else centre
     if isinstance(kernel, Mapped) and centre is not None:
         return MappedTiles.of(kernel, centre, X, Z, dtype) or PairTiles(kernel, centre)
@@ -317,19 +321,17 @@ CentredTiles = AboutTiles | DifferenceTiles
 
 
 def tiles_about(
-    kernel: Kernel | str,
-    X: Table,
-    dtype: DTypeLike,
-    p: Array | None = None,
-    diagonal: Array | None = None,
+    kernel: Kernel | str, X: Table, dtype: DTypeLike, diagonal: Array | None = None
 ) -> CentredTiles | None:
     """The tiles about the mean p of dense rows, where most of k(x, x), the diagonal, is shared by
     all of them; else None."""
     if not isinstance(kernel, Kernel) or X.items or X.sparse or not len(X):
         return None
+    if told_apart(kernel, X):
+        return None
     most = MIN_SHARED_MEAN_FAST if isinstance(kernel, Gaussian) else MIN_SHARED_MEAN
     with np.errstate(all="ignore"):
-        p = X.data.mean(0, dtype=np.float64) if p is None else p
+        p = X.data.mean(0, dtype=np.float64)
         tiles = _readable(kernel, p, X, dtype)
         own = kernel.diag(X.astype(np.float64)) if diagonal is None else diagonal
         raw = float(np.mean(own))
@@ -339,6 +341,20 @@ def tiles_about(
             return None
         left = float(np.mean(tiles.diag(X)))
     return tiles if np.isfinite(left) and raw > most * max(left, 0.0) else None
+
+
+def told_apart(kernel: Kernel, X: Table) -> bool:
+    """Whether few rows tell that those of a Gaussian do not share most of k(x, x): whatever the
+    point p, k(x, x) about it and k(z, z) about it are at least |phi(x) - phi(z)|^2 / 2 together."""
+    if type(kernel) is not Gaussian or len(X) < 2:
+        return False
+    m = min(APART, len(X) // 2)
+    A = X.data[np.linspace(0, len(X) - 1, 2 * m).astype(np.intp)]
+    A = np.asarray(A.toarray() if X.sparse else A, np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.square((A[:m] - A[m:]) / per_column(kernel.bandwidth, X.width)).sum(1)
+    apart = float(-np.expm1(-squares / 2).sum())  # of |phi(x) - phi(z)|^2 / 2
+    return len(X) <= MIN_SHARED_MEAN_FAST * apart
 
 
 def _readable(kernel: Kernel, p: Array, X: Table, dtype: DTypeLike) -> CentredTiles:

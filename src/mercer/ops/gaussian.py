@@ -50,13 +50,13 @@ def wide(P, x, z, gamma, out, row, col, half):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=FAST)
 def narrow(P, x, z, gamma, out, row, col, half):  # type: ignore[no-untyped-def]
-    """The same in float32."""
+    """The same in float32, squared distances in the precision of the products."""
     k = np.float32(-gamma * LOG2E)
     for i in range(P.shape[0]):
         first = i if half else 0
         a, b, p_i, to = x[i], z[first:], P[i][first:], out[row + i][col + first :]
         for j in range(p_i.shape[0]):
-            t = max(k * abs(a + b[j] - TWO * p_i[j]), LEAST32)
+            t = max(np.float32(k * abs(a + b[j] - TWO * p_i[j])), LEAST32)
             n = t + WHOLE32
             r = (t - (n - WHOLE32)) * LOG2_32
             p = (((((N6 * r + N5) * r + N4) * r + N3) * r + N2) * r + N1) * r + N0
@@ -70,8 +70,9 @@ def values(
     P: Array, x: Array, z: Array, gamma: float, out: Array, row: int, col: int, half: bool = False
 ) -> None:
     """out, from this row and column on, = exp(-gamma |x_i - z_j|^2), from products P (n, m) of rows
-    and their squared norms, all of one precision; P and out lie apart. Of a half only j >= i."""
-    (narrow if P.dtype == np.float32 else wide)(P, x, z, gamma, out, row, col, half)
+    and their squared norms, both of one precision, that of out or float64; P and out lie apart. Of
+    a half only j >= i."""
+    (narrow if out.dtype == np.float32 else wide)(P, x, z, gamma, out, row, col, half)
 
 
 def reference_values(
@@ -141,15 +142,20 @@ def reference_moved(X: Array, centre: Array, scale: Array, A: Array, out: Array)
 
 
 @njit(fastmath={"contract"})
-def sparse_products(start, places, numbers, rows, begin, at, other, out):  # type: ignore[no-untyped-def]
+def sparse_products(start, places, numbers, rows, begin, end, at, other, half, out):  # type: ignore[no-untyped-def]
     """out_i = the inner products of row rows + i of a CSR matrix (start, places, numbers) with the
-    rows of another, which is given by its columns (begin, at, other)."""
+    rows of another, which is given by its columns (those of k from begin_k to end_k, at, other).
+    Places are unsigned, so that no loop asks whether one counts from the end: half the time. Of a
+    half, where these are the same rows, only j >= i; `begin` is spent."""
     for i in range(out.shape[0]):
         to = out[i]
         to[:] = 0
         for p in range(start[rows + i], start[rows + i + 1]):
             x, k = numbers[p], places[p]
-            for q in range(begin[k], begin[k + 1]):
+            first = begin[k]
+            if half:  # what is above in the column are rows before this one
+                begin[k] = first + np.uint64(1)
+            for q in range(first, end[k]):
                 to[at[q]] += x * other[q]
 
 

@@ -223,7 +223,7 @@ class Rung(Table):
 
     @classmethod
     def of(cls, rows: Table) -> Rung:
-        made = cls._of(rows.data, rows.columns)
+        made = cls.looked_at(rows.data, rows.columns)
         assert isinstance(made, Rung)
         return made
 

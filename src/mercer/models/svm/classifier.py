@@ -224,8 +224,11 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         """
         s = ClassifierSettings.of(self)
         every, y = self._rows_and_targets(X, y, reset=True)
-        check_classification_targets(y)
+        if not (whole := y.dtype.kind in "biu"):  # a look that takes a tenth of a fit of few rows
+            check_classification_targets(y)
         rows = LabelledRows.of(every, y, self._weights(sample_weight, every), gram=s.precomputed)
+        if whole and 2 * len(rows.classes) > len(y):
+            check_classification_targets(y)  # warns of so many classes
         if (folds := checked_folds(self.cv, every, y)) is not None:
             s = replace(s, folds=folds.among(rows.kept))
         machine = fit(s, rows, self._last)

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.costs import sparse
+from mercer.costs.choice import choose
 from mercer.gpu.devices import device_of, free_bytes, told
 from mercer.inputs import Array, Table
+from mercer.kernels import Gaussian
 from mercer.kernels.base import Kernel
 from mercer.models.expansion import Expansion
 from mercer.models.settings import FittedKernel
@@ -24,7 +27,9 @@ from mercer.models.svm.solver import kernel_bytes
 from mercer.operators import AboutOperator, CentredOperator, TiledOperator, TileOperator
 from mercer.operators.products import dense_enough
 from mercer.operators.tiled import MAX_FLOAT32_VALUE
+from mercer.operators.tiles import told_apart
 from mercer.ops.tiles import cuts
+from mercer.pairs.gaussian import multiplications
 from mercer.plans import Plan, quantity
 
 EPS = float(np.finfo(np.float32).eps)
@@ -66,7 +71,8 @@ def operator_of(
     give it, where there is a tile for them.
     """
     given = rows if rows.sparse and SPARSE * rows.data.nnz <= np.prod(rows.data.shape) else None
-    rows = rows if isinstance(kernel, str) else dense_enough(rows, memory)
+    if not isinstance(kernel, str) and not (device_of(device) is None and stays(kernel, rows)):
+        rows = dense_enough(rows, memory)
     given = None if rows.sparse else given
     narrow = rows.dtype == np.float32
     op = _values(kernel, rows, bias, balanced, memory, given)
@@ -81,6 +87,16 @@ def operator_of(
     if gpu is not None and isinstance(op, TileOperator | AboutOperator):
         op.gpu = gpu if no_gpu(op, gpu) is None else None
     return op.astype(np.float64 if shows else np.float32)
+
+
+def stays(kernel: Kernel, rows: Table) -> bool:
+    """Whether values of sparse rows are computed from them as they are: those of a Gaussian, unless
+    they share most of k(x, x), or are no sparser than products of dense ones are quick."""
+    if not rows.sparse or type(kernel) is not Gaussian or not told_apart(kernel, rows):
+        return False
+    X = rows.data
+    ways = sparse.gram(len(rows), rows.width, X.nnz, multiplications(X, X))
+    return choose("sparse_rows", ways) == sparse.AS_THEY_ARE
 
 
 def _values(
@@ -171,7 +187,7 @@ def support_of(
     n) are not zero, in this order."""
     order = np.arange(len(rows)) if order is None else order
     at = order[(coef != 0).any(0)[order]]
-    vectors = None if isinstance(kernel, str) else Table(rows[at].data)
+    vectors = None if isinstance(kernel, str) else Table.looked_at(rows[at].data)
     return dict(
         kernel=kernel, vectors=vectors, support=kept[at], coef=np.ascontiguousarray(coef[:, at])
     )
@@ -199,6 +215,7 @@ def summary_of(
         "steps": sum(m.steps for m in found),
         "kernel_values": op.dtype.name,
         "kernel_rows": ", ".join(sorted(ways_of_rows)),
+        **({"sparse_rows": sparse.AS_THEY_ARE} if op.X.sparse else {}),
         "gap": gap,
         "rounding": relative(sum(m.rounding for m in found), size),
         "ended_by": ", ".join(sorted({m.ended or "max_iter" for m in found})),

@@ -90,14 +90,16 @@ def panels(op: TiledOperator, rows: Array | None, *, left: bool) -> Panels:
 
 
 def square(op: TiledOperator, rows: Array | None = None) -> Array:
-    """K of these rows, or of all, with themselves, its columns padded to lanes: the tiles of one
-    triangle, and their mirror images."""
+    """K of these rows, or of all, with themselves, its columns padded to lanes: one triangle, by
+    loops of their own where there are such, else by tiles, and its mirror image."""
     n = op.shape[0] if rows is None else len(rows)
-    out = padded(n, op.dtype)
-    left = panels(op, rows, left=True)
-    right = left if one_sided(getattr(op, "_tiles", None)) else panels(op, rows, left=False)
-    jobs = [(a, b) for i, a in enumerate(left) for b in right[i:]]
-    fill_mirrored(op, jobs, out)
+    out, pairs = padded(n, op.dtype), getattr(op, "pairs", None)
+    if pairs is not None:
+        (pairs if rows is None else pairs.some(rows)).matrix(out)
+    else:
+        left = panels(op, rows, left=True)
+        right = left if one_sided(getattr(op, "_tiles", None)) else panels(op, rows, left=False)
+        fill_mirrored(op, [(a, b) for i, a in enumerate(left) for b in right[i:]], out)
     every = np.arange(n)
     out[every, every] = op.diag() if rows is None else op.diag()[rows]
     return out

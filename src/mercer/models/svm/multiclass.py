@@ -27,8 +27,8 @@ from mercer.models.svm.solver import (
     solve_one_block,
 )
 from mercer.operators import TiledOperator
+from mercer.operators.exact import exact
 from mercer.operators.products import Part
-from mercer.operators.tiled import exact
 from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.store import register
 

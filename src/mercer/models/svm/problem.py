@@ -10,7 +10,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.invariants import Floats, Number, Text, Whole
 from mercer.operators import TiledOperator
-from mercer.operators.tiled import exact
+from mercer.operators.exact import exact
 from mercer.ops import smo
 from mercer.ops.threads import single_blas
 from mercer.store import register
