@@ -119,8 +119,10 @@ def components(
     dual = V * np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
     dual -= dual.mean(axis=0)  # to the last bit, so that offsets of k(x, .) cancel
     total = max(found.total, 0.0)
+    with single_blas():  # its threads would spin for milliseconds, in the way of those of others
+        offset = mean @ dual
     return DualComponents(
-        values, V * (values > 0), dual, mean @ dual, total, found.residual, found.products
+        values, V * (values > 0), dual, offset, total, found.residual, found.products
     )
 
 
