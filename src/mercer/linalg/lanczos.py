@@ -195,6 +195,10 @@ def _used_up(chain: Tridiagonal, k: int, rest: float, bound: float) -> bool:
     return bool(after + chain.beside[-1] ** 2 / (bound - rest) <= bound)
 
 
+class TooSlow(Exception):
+    """More vectors than were allowed, as would be in another precision."""
+
+
 def lanczos(
     product: Product,
     without: Array,
@@ -209,9 +213,9 @@ def lanczos(
     precision of these; |A v - value v| of the worst as a share of the largest value; and the number
     of products. `total` is the trace of A where it is known.
 
-    None where this takes more than `most` vectors, where a value is below `least`, or where one
-    vector may not have led to all of them, as to those of equal values: another start then finds
-    more, or does not show in as many steps that there is nothing to find.
+    TooSlow where this takes more than `most` vectors. None where a value is below `least`, or where
+    one vector may not have led to all of them, as to those of equal values: another start then
+    finds more, or does not show in as many steps that there is nothing to find.
 
     >>> A = np.diag(0.9 ** np.arange(200.0))
     >>> s, residual, products = lanczos(lambda v, out: np.dot(A, v, out), np.eye(1, 200), 3, 90)
@@ -247,4 +251,4 @@ def lanczos(
             return Eigenpairs(s.values, vectors), residual, space.products
         now = (len(chain), far)
         more, before = pace(before, now), now
-    return None
+    raise TooSlow
