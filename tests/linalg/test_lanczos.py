@@ -1,9 +1,11 @@
 """Leading eigenpairs by products with one vector: those of LAPACK, or None."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
-from mercer.linalg.lanczos import Orthonormal, lanczos
+from mercer.linalg.lanczos import Orthonormal, TooSlow, lanczos
 
 N = 240
 NONE = np.zeros((0, N))
@@ -16,9 +18,11 @@ def with_values(values, seed=0):
 
 
 def by(A, k, without=NONE, **options):
-    return lanczos(
-        lambda v, out: np.dot(A, v, out=out), without.astype(A.dtype), k, len(A), **options
-    )
+    """What was found, None where it is told that nothing is."""
+    with suppress(TooSlow):
+        return lanczos(
+            lambda v, out: np.dot(A, v, out=out), without.astype(A.dtype), k, len(A), **options
+        )
 
 
 SPECTRA = {
@@ -130,7 +134,8 @@ def test_the_unit_matrix_and_zero():
 
 def test_too_many_vectors_too_small_values_and_none_that_are_numbers():
     A = with_values(SPECTRA["slow"])
-    assert lanczos(lambda v, out: np.dot(A, v, out=out), NONE, 3, 12) is None
+    with pytest.raises(TooSlow):
+        lanczos(lambda v, out: np.dot(A, v, out=out), NONE, 3, 12)
     assert by(A, 3, least=2.0) is None
     B = with_values(SPECTRA["fast"])
     assert by(B, 8, total=2.0, least=1e-2) is None

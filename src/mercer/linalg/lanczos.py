@@ -21,9 +21,11 @@ FLOOR = {WIDE: 1e-12, NARROW: 1e-7}  # of the largest value: as near as rounding
 AGAIN = 0.01  # of a vector's square: where less is left, it is made orthogonal once more
 SPENT = 16  # times rounding: what is left of a vector is then nothing new
 EXTRA = 6  # vectors beyond k before the first look
-LEAST_BETWEEN, BETWEEN = 4, 6  # vectors between looks: at least, and as a share of those there are
+LEAST_BETWEEN, BETWEEN = 2, 6  # vectors between looks: at least, and as a share of those there are
 PROBES, PROBED = 24, 2  # steps from another start at most: where there were few, and a share else
 MISSED = 1e-6  # of the least value: another that exceeds it by less is not sought
+COPIES = 100  # times |A v - value v|: values nearer than that may be seen as one
+TINY = float(np.finfo(float).tiny)
 UNLIKELY = 1e-4  # that a start has so little of a vector, times the usual
 
 
@@ -113,16 +115,36 @@ class Lanczos:
             else:
                 self.begin()
 
-    def leading(self, chain: Tridiagonal, k: int) -> Eigenpairs | None:
-        """The k largest of a chain, where all are near enough; most often the last of them tells
-        that they are not."""
+    def near(self, s: Eigenpairs) -> Array:
+        """|A v - value v| that is near enough for each."""
         dtype = self.basis.rows.dtype
+        return np.maximum(TOL[dtype] * s.values, FLOOR[dtype] * max(self.norm, s.values[0]))
+
+    def leading(self, chain: Tridiagonal, k: int) -> tuple[Eigenpairs, float]:
+        """The k largest of a chain, and how often |A v - value v| is too large: up to 1 where all
+        are near enough. Most often the last of them tells that they are not, and comes alone."""
         for first in (k, 1):
             s = chain.largest(first, k)
-            near = np.maximum(TOL[dtype] * s.values, FLOOR[dtype] * max(self.norm, s.values[0]))
-            if not (chain.left(s) <= near).all():
-                return None
-        return s
+            far = float((chain.left(s) / np.maximum(self.near(s), TINY)).max())
+            if not far <= 1:
+                break
+        return s, far
+
+    def bound(self, s: Eigenpairs) -> tuple[float, int]:
+        """Above which no other value may be, and how many of these are above it.
+
+        What one start does not tell apart are values that are next to equal. A copy of the least
+        value takes nobody's place, so that only those of the others are sought where these are
+        well above it.
+        """
+        floor = FLOOR[self.basis.rows.dtype] * s.values[0]
+        lowest = max(s.values[-1], floor)
+        low = lowest + max(MISSED * lowest, floor)
+        k = len(s.values)
+        if k == 1:
+            return float(low), 1
+        high = s.values[-2] - COPIES * self.near(s)[-2]
+        return (float(high), k - 1) if high > low else (float(low), k)
 
     def misses(self, bound: float, most: int) -> bool:
         """Whether there may be a value above a bound in the complement of the basis, after so many
@@ -150,6 +172,20 @@ class Lanczos:
         return True
 
 
+def pace(before: tuple[int, float], now: tuple[int, float]) -> int:
+    """Vectors until a look is worth while, after two of them, each the vectors there were and how
+    far the worst was from near enough.
+
+    >>> pace((0, np.inf), (60, 1e3)), pace((60, 1e4), (64, 1e2))
+    (10, 4)
+    """
+    most = max(2 * LEAST_BETWEEN, now[0] // BETWEEN)
+    if not 1 < now[1] < before[1] < np.inf:
+        return most
+    steps = np.log(now[1]) / np.log(before[1] / now[1]) * (now[0] - before[0])
+    return int(np.clip(np.ceil(steps), LEAST_BETWEEN, most))
+
+
 def _used_up(chain: Tridiagonal, k: int, rest: float, bound: float) -> bool:
     """Whether a matrix A >= 0 has less than k values above a bound, as far as a trace that a chain
     leaves over tells: its complement has none, and adds no more than this to the chain's own."""
@@ -157,6 +193,10 @@ def _used_up(chain: Tridiagonal, k: int, rest: float, bound: float) -> bool:
         return False
     after = chain.largest(k + 1, k + 1).values[0]
     return bool(after + chain.beside[-1] ** 2 / (bound - rest) <= bound)
+
+
+class TooSlow(Exception):
+    """More vectors than were allowed, as would be in another precision."""
 
 
 def lanczos(
@@ -173,9 +213,9 @@ def lanczos(
     precision of these; |A v - value v| of the worst as a share of the largest value; and the number
     of products. `total` is the trace of A where it is known.
 
-    None where this takes more than `most` vectors, where a value is below `least`, or where one
-    vector may not have led to all of them, as to those of equal values: another start then finds
-    more, or does not show in as many steps that there is nothing to find.
+    TooSlow where this takes more than `most` vectors. None where a value is below `least`, or where
+    one vector may not have led to all of them, as to those of equal values: another start then
+    finds more, or does not show in as many steps that there is nothing to find.
 
     >>> A = np.diag(0.9 ** np.arange(200.0))
     >>> s, residual, products = lanczos(lambda v, out: np.dot(A, v, out), np.eye(1, 200), 3, 90)
@@ -188,6 +228,7 @@ def lanczos(
     rows[:m] = without
     space, chain, more = Lanczos(product, Orthonormal(rows, m), seed), Tridiagonal(), k + EXTRA
     space.begin()
+    before = (0, np.inf)
     while len(chain) + more <= most:
         space.grow(chain, more)
         rest = total - sum(chain.diagonal)
@@ -195,19 +236,19 @@ def lanczos(
             return None
         if least > 0 and chain.largest(k, k).values[0] + rest < least:
             return None
-        if (s := space.leading(chain, k)) is not None:
+        s, far = space.leading(chain, k)
+        if far <= 1:
             if s.values[-1] < least:
                 return None
-            floor = FLOOR[rows.dtype] * s.values[0]
-            lowest = max(s.values[-1], floor)
-            bound = lowest + max(MISSED * lowest, floor)
+            bound, above = space.bound(s)
             vectors = rows[m : m + len(chain)].T @ s.vectors.astype(rows.dtype)
-            if not _used_up(chain, k, rest, bound):
+            if not _used_up(chain, above, rest, bound):
                 rows[m : m + k] = vectors.T  # what else the chain holds may be half of a vector
                 space.basis.size = m + k
                 if space.misses(bound, max(PROBES, PROBED * len(chain))):
                     return None
             residual = float(chain.left(s).max() / max(s.values[0], np.finfo(float).tiny))
             return Eigenpairs(s.values, vectors), residual, space.products
-        more = max(LEAST_BETWEEN, len(chain) // BETWEEN)
-    return None
+        now = (len(chain), far)
+        more, before = pace(before, now), now
+    raise TooSlow

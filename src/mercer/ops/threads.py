@@ -110,6 +110,9 @@ def single_blas() -> Iterator[None]:
     >>> with single_blas():
     ...     pass
     """
+    if _thread.hold.holders:  # it is held already, and by this thread, until it leaves
+        yield
+        return
     with _lock:
         _process.enter()
     _thread.hold.enter()

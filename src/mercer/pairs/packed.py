@@ -46,10 +46,13 @@ class Packed:
     @cached_property
     def apart(self) -> Array:
         """(x_ij - x_kj)^2, (d, size)"""
-        k, i = np.triu_indices(self.n)
         X = np.ascontiguousarray(self.rows_of.data.T)
+        out, square = np.empty((self.width, self.size)), np.empty((self.n, self.n))
         with np.errstate(over="ignore"):
-            return np.minimum(np.square(X[:, i] - X[:, k]), MAX_SQUARE[X.dtype])
+            for x, to in zip(X, out, strict=True):
+                np.subtract.outer(x, x, out=square)
+                to[:] = packed(np.square(square, out=square).T)
+            return np.minimum(out, MAX_SQUARE[X.dtype], out=out)
 
     @cached_property
     def _near(self) -> bool:
@@ -98,8 +101,6 @@ class Packed:
     @cached_property
     def _plain(self) -> Array:
         """|x_i - x_k|^2, (size,), by differences."""
-        if self._near:
-            return np.asarray(self.apart.sum(0))
         return packed(self._tile()._by_differences(1.0).T)
 
     def _sqdist(self, b: Bandwidth) -> Array:

@@ -11,7 +11,12 @@ from mercer.models.gp.minimise import Iterate, learnt, minimise
 def found(f, z, low=-5.0, high=5.0, tol=1e-12, steps=500, curvature=None):
     z = np.array(z, float)
     low, high = np.broadcast_to(low, z.shape), np.broadcast_to(high, z.shape)
-    return minimise(f, Iterate(z, *f(z), curvature), low, high, tol=tol, steps=steps)
+
+    def lazily(z):
+        value, slope = f(z)
+        return value, lambda: slope
+
+    return minimise(lazily, Iterate(z, *f(z), curvature), low, high, tol=tol, steps=steps)
 
 
 def valley(z):
@@ -60,3 +65,18 @@ def test_flat_ground_is_no_error():
 def test_all_variables_on_their_bounds():
     end = found(lambda z: (float(z.sum()), np.ones(2)), [3.0, 3.0], low=-1.0)
     np.testing.assert_array_equal(end.z, [-1.0, -1.0])
+
+
+def test_slopes_are_asked_for_where_the_search_goes_on_from():
+    asked, tried = [], []
+
+    def f(z):
+        tried.append(z)
+        return rosen(z), lambda: asked.append(z) or rosen_der(z)
+
+    z = np.array([-1.2, 0.5])
+    low, high = np.full(2, -5.0), np.full(2, 5.0)
+    end = minimise(f, Iterate(z, *valley(z)), low, high, tol=1e-12, steps=200)
+    assert end.loss < 1e-6
+    assert len(tried) == end.tried - 1 > len(asked)  # some steps were too long
+    np.testing.assert_array_equal(asked[-1], end.z)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Gaussian, Laplace, Linear, Polynomial
+from mercer.linalg.lanczos import TooSlow
+from mercer.models.pca import eigenvectors
 from mercer.models.pca.eigenvectors import asymmetry, components, leading, lowest, way_of
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
@@ -166,6 +168,20 @@ def test_float32_rows_tell_what_float64_rows_tell(n, d, offset):
         if not offset:  # else the smallest are rounding
             np.testing.assert_array_equal(some.values > 0, whole.values > 0)
         assert some.total == pytest.approx(whole.total, rel=1e-4)
+
+
+def test_what_takes_too_many_vectors_in_float32_is_not_tried_in_float64(monkeypatch):
+    X, tried = data(200).astype(np.float32), []
+
+    def slow(product, without, *args, **options):
+        tried.append(without.dtype)
+        raise TooSlow
+
+    monkeypatch.setattr(eigenvectors, "lanczos", slow)
+    op = KernelOperator(Gaussian(3.0), X)
+    found, whole = components(op, 4, "iterative"), components(op, 4, "exact")
+    assert tried == [np.float32]
+    np.testing.assert_allclose(found.values, whole.values, rtol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

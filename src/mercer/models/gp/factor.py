@@ -110,7 +110,9 @@ def invert_triangle(L: Array) -> None:
     leaves little to matrix products."""
     n = len(L)
     if n <= INVERTED:
-        L[:] = dtrtri(L, lower=1)[0]
+        done = dtrtri(L, lower=1, overwrite_c=1)[0]
+        if not L.flags.f_contiguous:  # a part of an array, of which LAPACK had a copy
+            L[:] = done
         return
     h = n // 2
     A, B, C = L[:h, :h], L[h:, :h], L[h:, h:]

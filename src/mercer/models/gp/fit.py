@@ -17,6 +17,7 @@ from mercer.kernels.ways import value_ways
 from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
 from mercer.lifts.widths import default_features
+from mercer.models.gp.factor import few_threads
 from mercer.models.gp.features import FeaturePosterior, moments_fit
 from mercer.models.gp.likelihood import way_of
 from mercer.models.gp.linear import (
@@ -117,7 +118,8 @@ class Learning:
         )
         if not begin[0].space.size or not np.any(self.Z):
             return unlearnt(begin[0].space, len(self.Z))
-        return learn(begin, self.X, self.Z, self.noise, seed=seed, most=s.search_rows(way))
+        with few_threads(len(self.Z)):
+            return learn(begin, self.X, self.Z, self.noise, seed=seed, most=s.search_rows(way))
 
     def refined(self, found: FittedHyperparameters, measure: Measure) -> FittedHyperparameters:
         """A few steps more, by a measure of all rows."""

@@ -4,6 +4,7 @@ tile by tile."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,14 +36,21 @@ LEAVES = Gaussian, Matern, RationalQuadratic, Cauchy, Laplace
 NODES = Sum, Product, Scale, Power, OnColumns
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class MarginalLikelihood:
     """log p(Y) of N(0, scale K + diag(noise)) for every column of Y, its slopes by the
     log-parameters, and the scale."""
 
     log: float
-    gradient: Array  # by the kernel's parameters, the noise, the scale
+    slopes: Array | Callable[[], Array]  # or what makes them, let go once they are there
     scale: float
+
+    @property
+    def gradient(self) -> Array:
+        """By the kernel's parameters, the noise, the scale."""
+        if callable(self.slopes):
+            self.slopes = self.slopes()
+        return self.slopes
 
 
 def marginal_likelihood(
@@ -53,39 +61,28 @@ def marginal_likelihood(
     scale: float | None = 1.0,
     *,
     least: float = 0.0,
-    slopes: bool = True,
 ) -> MarginalLikelihood:
-    """log p(Y) at these parameters.
+    """log p(Y) at these parameters; its slopes, two thirds of the work, when they are asked for.
 
     noise : one number, or one a row; with scale=None the ratio of noise to scale, whose best scale
         is then a formula: the mean of y'(K + noise)^-1 y
     least : with scale=None the least noise, in the units of Y: the scale is no less than what makes
     the noise that
     """
-    with few_threads(len(Y)):
-        return _marginal_likelihood(kernel, rows, Y, noise, scale, least, slopes)
-
-
-def _marginal_likelihood(
-    kernel: Kernel,
-    rows: Table,
-    Y: Array,
-    noise: float | Array,
-    scale: float | None,
-    least: float,
-    slopes: bool,
-) -> MarginalLikelihood:
     n, q = Y.shape
-    read = reading(kernel, rows)
-    L = factor(read.matrix, noise, scale or 1.0, kernel, clear=True)
-    coef = solve(L, Y)
+    with few_threads(n):
+        read = reading(kernel, rows)
+        L = factor(read.matrix, noise, scale or 1.0, kernel, clear=True)
+        coef = solve(L, Y)
     fit, det = float(np.vdot(Y, coef)), log_determinant(L)
     s = best_scale(fit, n * q, noise, least) if scale is None else 1.0
     log = -0.5 * (fit / s + q * det + n * q * math.log(2 * math.pi * s))
-    gradient = (
-        _slopes(read, L, coef / math.sqrt(s), noise, scale, fit / s) if slopes else np.zeros(0)
-    )
-    return MarginalLikelihood(log, gradient, s if scale is None else scale)
+
+    def slopes() -> Array:
+        with few_threads(n):
+            return _slopes(read, L, coef / math.sqrt(s), noise, scale, fit / s)
+
+    return MarginalLikelihood(log, slopes, s if scale is None else scale)
 
 
 def _slopes(

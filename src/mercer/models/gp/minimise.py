@@ -16,7 +16,8 @@ ENOUGH, SHORTEST = (
     1e-3,
 )  # share of the slope's promise that a step must keep; of it, of a step
 DAMPED = 0.2  # of the curvature that was thought, the least that a step may teach
-Loss = Callable[[Array], tuple[float, Array]]
+Loss = Callable[[Array], tuple[float, Callable[[], Array]]]
+# a value, and its slope, which is dear and asked for only where the search goes on from there
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +43,15 @@ def minimise(
     """Damped BFGS from a place, until what a step promises or brings is below tol.
 
     >>> def f(z):
-    ...     return float(z @ z) / 2, z
+    ...     return float(z @ z) / 2, lambda: z
     >>> z = np.array([3.0, 1.0])
-    >>> found = minimise(f, Iterate(z, *f(z)), np.array([1.0, -5.0]), np.full(2, 5.0), tol=1e-9, steps=20)
+    >>> found = minimise(f, Iterate(z, 5.0, z), np.array([1.0, -5.0]), np.full(2, 5.0), tol=1e-9, steps=20)
     >>> bool(np.abs(found.z - [1.0, 0.0]).max() < 1e-4)
     True
     """
     brought = np.inf
     for _ in range(steps):
-        on = at.free(lower, upper)
-        B = curvature_at(at)
-        move = np.zeros(len(at.z))
-        move[on] = -np.linalg.solve(B[np.ix_(on, on)], at.slope[on])
-        move *= min(1.0, LONGEST / max(float(np.abs(move).max(initial=0)), 1e-300))
+        move = downhill(at, lower, upper)
         promised = -0.5 * float(at.slope @ move)
         if promised <= tol * (1 if brought <= tol else 0.1):
             break
@@ -66,15 +63,28 @@ def minimise(
     return at
 
 
+def downhill(at: Iterate, lower: Array, upper: Array) -> Array:
+    """A Newton step of the variables that no bound holds, cut to `LONGEST`."""
+    on, B = at.free(lower, upper), curvature_at(at)
+    if len(on) == len(at.z):
+        move = -np.linalg.solve(B, at.slope)
+    else:
+        move = np.zeros(len(at.z))
+        move[on] = -np.linalg.solve(B[np.ix_(on, on)], at.slope[on])
+    longest = float(np.abs(move).max(initial=0))
+    return move if longest <= LONGEST else move * (LONGEST / longest)
+
+
 def searched(f: Loss, at: Iterate, move: Array, lower: Array, upper: Array) -> Iterate | None:
     """The first of shorter and shorter steps that brings enough; None where none does."""
     t, tried = 1.0, at.tried
     while t > SHORTEST:
         z = np.clip(at.z + t * move, lower, upper)
         s = z - at.z
-        loss, slope = f(z)
+        loss, slope_there = f(z)
         tried, promise = tried + 1, float(at.slope @ s)
         if loss <= at.loss + ENOUGH * promise:
+            slope = slope_there()
             return Iterate(z, loss, slope, learnt(at, s, slope - at.slope), tried)
         bent = loss - at.loss - promise  # of the parabola through both values and the slope
         t *= min(0.5, max(0.1, -0.5 * promise / bent)) if np.isfinite(bent) and bent > 0 else 0.1
@@ -102,4 +112,4 @@ def learnt(at: Iterate, s: Array, y: Array) -> Array:
         share = (1 - DAMPED) * sBs / (sBs - sy)
         y = share * y + (1 - share) * Bs
         sy = float(s @ y)
-    return np.asarray(B + np.outer(y, y) / sy - np.outer(Bs, Bs) / sBs)
+    return np.asarray(B + y[:, None] * (y / sy) - Bs[:, None] * (Bs / sBs))

@@ -50,6 +50,7 @@ FIRST_STEPS, LOOK_STEPS, AGAIN_STEPS, MAX_STEPS, REFINE_STEPS = (
     8,
 )  # from every start, on from those that are apart, from promising ends, from the best, and where a
 # step is dear
+FEW = 2  # variables: one step less tells as much from every start
 Measure = Callable[
     ..., MarginalLikelihood
 ]  # of a kernel, rows, Y, noise and scale, None for the best with a noise of `least` or more
@@ -143,7 +144,7 @@ def learn(
 
     def look(n: int) -> list[LocalOptimum]:
         p = problem(n)
-        found = [p.climb(p.begun(s), ROUGH, FIRST_STEPS) for s in starts]
+        found = [p.climb(p.begun(s), ROUGH, FIRST_STEPS - (s.space.size <= FEW)) for s in starts]
         return [p.climb(c, ROUGH, LOOK_STEPS) for c in apart(found, GO_ON)]
 
     found, noisy = look(rungs[0]), noise_alone(Y) - TOLD
@@ -156,12 +157,12 @@ def learn(
         found = [p.climb(p.begun(*c.begin), ROUGH, AGAIN_STEPS) for c in promising(found)]
     best = sorted(apart(found), key=lambda c: c.loss)
     for n in rungs:
-        p, tol = problem(n), FINE if n == rungs[-1] else ROUGH
+        p = problem(n)
         lost = best[0].loss > noisy  # nearly noise: which of the ends leads on is not told yet
         some = best[: GO_ON if lost else 1]
         on = (c if c.rows == n else p.begun(*c.begin) for c in some)
-        best = sorted((p.climb(c, tol, MAX_STEPS) for c in on), key=lambda c: c.loss)
-    return best[0].learnt()
+        best = sorted((p.climb(c, ROUGH, MAX_STEPS) for c in on), key=lambda c: c.loss)
+    return p.climb(best[0], FINE, MAX_STEPS).learnt()
 
 
 def refined(
@@ -239,32 +240,41 @@ class LikelihoodOfRows:
         s, z = start.space, np.clip(start.z, start.space.lower, start.space.upper)
         with few_threads(len(self.rows)):
             loss, slope, e = self.loss(s, z)
-        return LocalOptimum(s, Iterate(z, loss, slope, curvature), e, len(self.rows))
+            return LocalOptimum(s, Iterate(z, loss, slope(), curvature), e, len(self.rows))
 
     def climb(self, c: LocalOptimum, tol: float, steps: int) -> LocalOptimum:
         """On from there to a local minimum."""
-        s, seen = c.space, {c.at.z.tobytes(): c.known}
+        s, known = c.space, c.known
 
-        def loss(z: Array) -> tuple[float, Array]:
-            value, slope, seen[z.tobytes()] = self.loss(s, z)
-            return value, slope
+        def loss(z: Array) -> tuple[float, Callable[[], Array]]:
+            value, slope, e = self.loss(s, z)
+
+            def taken() -> Array:
+                nonlocal known
+                known = e
+                return slope()
+
+            return value, taken
 
         with few_threads(len(self.rows)):
             end = minimise(loss, c.at, s.lower, s.upper, tol=tol, steps=steps)
-        return LocalOptimum(s, end, seen[end.z.tobytes()], len(self.rows))
+        return LocalOptimum(s, end, known, len(self.rows))
 
-    def loss(self, s: SearchSpace, z: Array) -> tuple[float, Array, MarginalLikelihood]:
+    def loss(
+        self, s: SearchSpace, z: Array
+    ) -> tuple[float, Callable[[], Array], MarginalLikelihood]:
         full, per = s.full(z), 1 / self.Y.size
         noise = math.exp(full[-2]) if self.noise is None else self.noise
         scale, floor = (None, {"least": NOISE[0]}) if s.profiled else (math.exp(full[-1]), {})
         e = self.measure(s.at(full), self.rows, self.Y, noise, scale, **floor)
         if LOG.isEnabledFor(logging.INFO):
             LOG.info("a try over %d rows: log likelihood %.8g", len(self.rows), e.log)
-        log, gradient = e.log, e.gradient
-        if s.priors:
-            prior, slope = s.prior(np.append(full[:-1], math.log(e.scale)))
-            log, gradient = log + self.share * prior, gradient + self.share * slope
-        return -per * log, -per * s.free(gradient), e
+        prior = s.prior(np.append(full[:-1], math.log(e.scale))) if s.priors else (0.0, 0.0)
+
+        def slope() -> Array:
+            return -per * s.free(e.gradient + self.share * prior[1])
+
+        return -per * (e.log + self.share * prior[0]), slope, e
 
 
 def _met(end: Start) -> tuple[str, ...]:

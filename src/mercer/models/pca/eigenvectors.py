@@ -15,7 +15,7 @@ from mercer.costs import eigenvectors, eigenvectors_by_blocks, quickest, steps_w
 from mercer.inputs import Array
 from mercer.invariants import Floats, Whole
 from mercer.linalg.decompose import OVERSAMPLING, Eigenpairs, largest, signed
-from mercer.linalg.lanczos import NARROW, WIDE, lanczos
+from mercer.linalg.lanczos import NARROW, WIDE, TooSlow, lanczos
 from mercer.operators import Operator, dense
 from mercer.ops.philox import Stream, normals
 from mercer.ops.symmetric import times
@@ -119,8 +119,10 @@ def components(
     dual = V * np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
     dual -= dual.mean(axis=0)  # to the last bit, so that offsets of k(x, .) cancel
     total = max(found.total, 0.0)
+    with single_blas():  # its threads would spin for milliseconds, in the way of those of others
+        offset = mean @ dual
     return DualComponents(
-        values, V * (values > 0), dual, mean @ dual, total, found.residual, found.products
+        values, V * (values > 0), dual, offset, total, found.residual, found.products
     )
 
 
@@ -169,19 +171,23 @@ def _by_vectors(op: Operator, k: int, most: int, seed: int) -> _Spectrum:
             _times_vector(K, 1.0, np.full(n, 1 / n, dtype), mean)
             total = _trace(op.astype(dtype), mean)
             largest = float(np.abs(K.diagonal()).max()) or 1.0
-            found = lanczos(
-                partial(_times_vector, K, 1 / largest),
-                ones,
-                k,
-                most,
-                total=np.inf if getattr(op, "kernel", None) is None else total / largest,
-                least=TOLD * np.sqrt(n) if dtype == NARROW else -np.inf,
-                seed=seed,
-            )
+            try:
+                found = lanczos(
+                    partial(_times_vector, K, 1 / largest),
+                    ones,
+                    k,
+                    most,
+                    total=np.inf if getattr(op, "kernel", None) is None else total / largest,
+                    least=TOLD * np.sqrt(n) if dtype == NARROW else -np.inf,
+                    seed=seed,
+                )
+            except TooSlow:
+                break
         if found is not None:
             s, residual, products = found
             pairs = Eigenpairs(s.values * largest, s.vectors.astype(np.float64))
             return _Spectrum(pairs, mean.astype(np.float64), total, residual, products)
+    K = K if K.dtype == WIDE else dense(op, WIDE)
     if eigenvectors(n, k)["exact"] < eigenvectors_by_blocks(n, block_of(n, k)):
         return _decomposed(op, k, K)
     return _by_blocks(op, K, k, seed)
