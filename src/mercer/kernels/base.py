@@ -17,7 +17,7 @@ from mercer.kernels.checks import positive as positive
 from mercer.kernels.checks import positives as positives
 from mercer.kernels.checks import whole as whole
 from mercer.kernels.params import Params, substitute
-from mercer.ops.tiles import WIDE, broadcast, cuts, fill
+from mercer.ops.tiles import WIDE, at_once, broadcast, cuts, fill
 from mercer.pairs import (
     Diagonal,
     Dual,
@@ -116,7 +116,7 @@ class Kernel(Params):
         if (pairs := kernel.fast(left, right)) is not None:
             return pairs.matrix(out)
         on, centre = kernel.on, centre_of(left, right)
-        if out.size <= 1 << 14:
+        if at_once(out.size, left.width):
             s = Side(left, centre)
             out[:] = on(Tile(s, s, 0) if same else Tile(s, Side(right, centre)))
             return out

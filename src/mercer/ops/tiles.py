@@ -21,6 +21,7 @@ TILE_BYTES = (
 )  # one array of a tile: small enough for a core's cache, large enough that Python's share is small
 TILE_ROWS = 256
 WIDE = 4  # of items, whose sides take longer to prepare than a tile to leave the cache
+FEW, CHEAP = 1 << 14, 1 << 20  # values, and times their columns, that are one tile
 KEPT = 128 << 20  # bytes that an arena keeps at most
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt
 
@@ -68,6 +69,16 @@ def wider(side: int, wide: int, n: int) -> int:
     (320, 960, 512, 320)
     """
     return int(np.clip(-(-n // 256) * 64, side, wide * side))
+
+
+def at_once(size: int, width: int) -> bool:
+    """Whether so many values, of rows of so many columns, are one tile that threads do not share:
+    starting these takes longer. Items, of no columns, take longer themselves.
+
+    >>> at_once(150 * 150, 10), at_once(150 * 150, 1000), at_once(150 * 150, 0)
+    (True, False, False)
+    """
+    return size <= FEW or (size <= 4 * FEW and 0 < size * width <= CHEAP)
 
 
 def fill(

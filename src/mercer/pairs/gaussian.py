@@ -23,6 +23,7 @@ TASKS = 8  # that few rows are shared between, so that threads end together
 PANELS, LEAST_SIDE = 5, 128  # that wide rows are cut into at least, if each has as many rows
 SHARED = 6_000_000  # multiplications that are worth another thread
 SYRK_COLUMNS = 160  # below, NumPy takes longer to mirror a product than to compute it twice
+SHIFT = 8  # columns by which it is not seen that a product is of rows with themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,14 +143,14 @@ class GaussianPairs:
         is for as many numbers or more. Of a half only those on and above its diagonal."""
         shape = rows.stop - rows.start, cols.stop - cols.start
         P = room[: shape[0] * shape[1]].reshape(shape)
-        self._products(rows, cols, P)
+        self._products(rows, cols, P, half)
         norms = self.left.norms[rows], self.right.norms[cols]
         gaussian.values(P, *norms, self.gamma, out, row, col, half)
         if self.left is self.right:
             own = out[row : row + shape[0], col : col + shape[1]]
             meet(own, rows.start - cols.start)
 
-    def _products(self, rows: slice, cols: slice, P: Array) -> None:
+    def _products(self, rows: slice, cols: slice, P: Array, upper: bool) -> None:
         if not isinstance(self.left.A, np.ndarray):
             X, Z = self.left.A, self.right.turned(cols)
             left, right = (X.indptr, X.indices, X.data), (Z.indptr, Z.indices, Z.data)
@@ -158,9 +159,11 @@ class GaussianPairs:
         A, B = self.left.A[rows], self.right.A[cols]
         itself = self.left is self.right and rows == cols
         half = len(A) // 2 if A.shape[1] < SYRK_COLUMNS and itself else 0
+        first = max(half - SHIFT, 0) if upper else 0  # of the columns that the lower rows need
         with np.errstate(all="ignore"):  # BLAS may leave flags of lanes that hold no entry
-            for part in (slice(half), slice(half, None)) if half else (slice(None),):
-                np.matmul(A[part], B.T, out=P[part])
+            np.matmul(A[half:], B[first:].T, out=P[half:, first:])
+            if half:
+                np.matmul(A[:half], B.T, out=P[:half])
 
     def matrix(self, out: Array, *, mirrored: bool = True) -> Array:
         """out = all values: of rows with themselves one triangle, and its mirror image unless only
@@ -210,8 +213,9 @@ class GaussianPairs:
 
 def meet(K: Array, offset: int) -> None:
     """1 where rows are the columns themselves: row i is column i + offset."""
-    i = np.arange(max(0, -offset), max(0, -offset, min(K.shape[0], K.shape[1] - offset)))
-    K[i, i + offset] = 1
+    if -K.shape[0] < offset < K.shape[1]:
+        i = np.arange(max(0, -offset), min(K.shape[0], K.shape[1] - offset))
+        K[i, i + offset] = 1
 
 
 def _rounding(left: RowsWithNorms, right: RowsWithNorms, dtype: Any) -> float:

@@ -129,11 +129,13 @@ def fit(
         raise ValueError(
             "bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them."
         )
-    over, unit = expansion(s, rows), np.maximum(np.abs(rows.Y).max(axis=0), np.finfo(float).tiny)
+    over, op = expansion(s, rows)
+    unit = np.maximum(np.abs(rows.Y).max(axis=0), np.finfo(float).tiny)
     scaled_rows = replace(rows, Y=rows.Y / unit)
-    alpha, over, scores = penalty(s, over, scaled_rows, plan, refit)
+    alpha, best, scores = penalty(s, over, scaled_rows, plan, refit)
+    if best is not over:
+        over, op = best, best.operator(rows.X)
     solver, reason = solver_for(s, over, rows.X, plan.way, rows.Y.shape[1])
-    op = over.operator(rows.X)
     if spread_out and isinstance(solver, CG) and not isinstance(over.kernel, str):
         op, reason = PartitionedOperator(over.kernel, rows.X), f"{reason}, by blocks of rows"
     found = exact(
@@ -155,16 +157,17 @@ def fit(
     return DualRidge(made, over, weights, flat, found.residual, max(found.steps, 1), scores)
 
 
-def expansion(s: RidgeSettings, rows: TrainingRows) -> Expansion:
-    """The kernel that was meant, at these rows; its values there must be numbers."""
+def expansion(s: RidgeSettings, rows: TrainingRows) -> tuple[Expansion, Any]:
+    """The kernel that was meant, at these rows, and its operator; values there must be numbers."""
     kernel = "precomputed" if s.precomputed else kernel_at(s.kernel, rows.X, rows.weight)
     over = Expansion(kernel, None if s.precomputed else rows.X)
+    op = over.operator(rows.X)
     with np.errstate(over="ignore"):
-        if not np.isfinite(over.operator(rows.X).diag()).all():
+        if not np.isfinite(op.diag()).all():
             raise ValueError(
                 "k(x, x) of some rows is not a finite number; scale the columns of X first."
             )
-    return over
+    return over, op
 
 
 def solver_for(
