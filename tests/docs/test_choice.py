@@ -27,6 +27,7 @@ from mercer import (
 )
 from mercer.automl import choice, machines, select, tuning
 from mercer.automl.recipes import KINDS, NAMES
+from mercer.costs import MAX_CHOLESKY_ROWS
 from mercer.costs.systems import MAX_FORMED, MAX_FORMED_WIDE, WIDE_ROWS
 from mercer.kernels import (
     AdditiveChi2,
@@ -267,7 +268,8 @@ def test_what_the_guide_says_beside_the_tables():
     assert support.choose(10**6, s, cost=cheap).way == "exact"
     assert support.choose(10**6, s, cost=dear).way == "features"
     text = PAGE.read_text(encoding="utf-8")
-    assert f"up to {MAX_FORMED:,} rows by a Cholesky factor" in text
+    assert f"up to {MAX_CHOLESKY_ROWS:,} rows by a Cholesky factor" in text
+    assert MAX_FORMED == MAX_CHOLESKY_ROWS
     assert f"({MAX_FORMED_WIDE:,} where they have {WIDE_ROWS} columns)" in text
     assert f"up to {EXACT_LIMIT:,} of them" in text
     assert max(map(default_features, (1, 10**9))) == MOST_FEATURES

@@ -17,7 +17,7 @@ from mercer.kernels.checks import positive as positive
 from mercer.kernels.checks import positives as positives
 from mercer.kernels.checks import whole as whole
 from mercer.kernels.params import Params, substitute
-from mercer.ops.tiles import WIDE, at_once, broadcast, cuts, fill
+from mercer.ops.tiles import WIDE, broadcast, cuts, fill
 from mercer.pairs import (
     Diagonal,
     Dual,
@@ -116,10 +116,6 @@ class Kernel(Params):
         if (pairs := kernel.fast(left, right)) is not None:
             return pairs.matrix(out)
         on, centre = kernel.on, centre_of(left, right)
-        if at_once(out.size, left.width):
-            s = Side(left, centre)
-            out[:] = on(Tile(s, s, 0) if same else Tile(s, Side(right, centre)))
-            return out
         x = Sides(left, centre)
         z = x if same else Sides(right, centre)
         return fill(
@@ -127,6 +123,7 @@ class Kernel(Params):
             lambda r, c: on(Tile(x[r], z[c], r.start - c.start if same else None)),
             symmetric=same,
             wide=WIDE if left.items else 1,
+            width=left.width,
         )
 
     def fast(self, X: Table, Z: Table) -> GaussianPairs | None:

@@ -7,14 +7,14 @@ import ctypes
 import math
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.ops.threads import parallel_map
+from mercer.ops.threads import parallel_map, single_blas
 
 TILE_BYTES = (
     1 << 20
@@ -22,6 +22,7 @@ TILE_BYTES = (
 TILE_ROWS = 256
 WIDE = 4  # of items, whose sides take longer to prepare than a tile to leave the cache
 FEW, CHEAP = 1 << 14, 1 << 20  # values, and times their columns, that are one tile
+PLAIN = 1 << 18  # the same, for which OpenBLAS starts no threads
 KEPT = 128 << 20  # bytes that an arena keeps at most
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt
 
@@ -82,10 +83,20 @@ def at_once(size: int, width: int) -> bool:
 
 
 def fill(
-    out: Array, tile: Callable[[slice, slice], Any], *, symmetric: bool = False, wide: int = 1
+    out: Array,
+    tile: Callable[[slice, slice], Any],
+    *,
+    symmetric: bool = False,
+    wide: int = 1,
+    width: int = 0,
 ) -> Array:
     """out[rows, cols] = tile(rows, cols), in threads; of a symmetric matrix only one triangle is
-    computed. Tiles are up to `wide` times as wide as a cache would have them."""
+    computed. Tiles are up to `wide` times as wide as a cache would have them; few values of rows of
+    so many columns are one tile."""
+    if at_once(out.size, width):
+        with nullcontext() if out.size * width <= PLAIN else single_blas():
+            out[:] = tile(slice(0, out.shape[0]), slice(0, out.shape[1]))
+        return out
     size = out.dtype.itemsize
     down, across = TILE_ROWS, wide * columns(size)
     if symmetric:
