@@ -34,6 +34,7 @@ HARNESS = {
     "harness",
     "memory",
     "report",
+    "sweep_least",
     "sweep_problems",
     "sweep_rows",
 }

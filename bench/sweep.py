@@ -1,5 +1,6 @@
 """Every operation that has a peer, at shapes drawn by a seed: the worst, the 10 % quantile and the
-median of the ratio, and how far each choice was from the best alternative.
+median of the ratio, how far each choice was from the best alternative, and what the ratios would be
+of one that does nothing but what none can be without (`sweep_least`).
 
 `./do bench sweep --seed 3 --quick` takes about five minutes. `--cpu` compares CPU seconds on one
 thread, for machines that others use; `--only NAME` takes some of the operations. The peer of SVC
@@ -21,6 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from bench.harness import Measure, Quality, Row, Verdict
+from bench.sweep_least import Least
 from bench.sweep_problems import OPERATIONS, Problem, peer_svm
 from bench.sweep_rows import Draw, TooLarge
 from mercer.costs.choice import forced, watched
@@ -52,6 +54,7 @@ class Found:
     ratios: list[float] = field(default_factory=list)
     refused: int = 0  # where results were not equally good
     distances: list[float] = field(default_factory=list)
+    perfect: list[float] = field(default_factory=list)  # ratios of the least work
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,12 @@ class Trial:
             counts = failure is None and peer >= COUNTS
             if counts:
                 self.found.ratios.append(peer / ours)
+            if counts and p.least is not None:
+                least = p.least(Least(self.clock), results[0])
+                self.found.perfect.append(peer / least)
+                quality = f"{ours / least:.2f} of the least"
             if counts and self.alternatives and (others := self._alternatives()):
-                quality = self._distance(others)
+                quality = ", ".join(filter(None, (quality, self._distance(others))))
         return Row(name, "s", ours, peer, None, quality=quality, failure=failure)
 
     def _alternatives(self) -> dict[str, Callable[[], Any]]:
@@ -146,6 +153,9 @@ def summary(name: str, found: Found) -> Iterator[Measure]:
         for what, at, target in (("worst", 0, WORST), ("10 %", 0.1, low), ("median", 0.5, middle)):
             value = float(np.quantile(found.ratios, at))
             yield Measure(f"{name}: {what} of {n}", value, 1.0, target, lower_is_better=False)
+    for what, at in (("10 %", 0.1), ("median", 0.5)) if found.perfect else ():
+        title = f"{name}: a perfect one would have, {what}"
+        yield Measure(title, float(np.quantile(found.perfect, at)), None)
     if found.refused:
         yield Measure(f"{name}: refused, not equally good", found.refused, 0.0, 1.0)
     if found.distances:

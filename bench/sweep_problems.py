@@ -23,6 +23,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from bench.harness import Quality, Verdict
 from bench.svm import objective
+from bench.sweep_least import Least
 from bench.sweep_rows import FLOPS, ROWS, VALUE, Draw, Rows, Shape, labels, response
 from mercer import GaussianProcessRegressor, KernelRidge
 from mercer.kernels import Gaussian, Linear
@@ -34,13 +35,15 @@ from mercer.operators import KernelOperator
 @dataclass(frozen=True)
 class Problem:
     """Two calls, and what says whether their results are equally good; `ways` are ours by every
-    choice that there is, by name."""
+    choice that there is, by name, and `least` the seconds of what none can be without, beside our
+    result."""
 
     name: str
     ours: Callable[[], Any]
     peer: Callable[[], Any]
     check: Callable[[Any, Any], Verdict]
     ways: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    least: Callable[[Least, Any], float] | None = None
 
 
 def near(tolerance: float) -> Callable[[Any, Any], Verdict]:
@@ -73,6 +76,7 @@ def gram(draw: Draw) -> Problem:
         lambda: r.kernel(r.X, Z),
         lambda: rbf_kernel(r.X, Z, gamma=r.gamma),
         near(rounding(r.X, 1e-9, 1e-4)),
+        least=lambda least, K: least.gram(r.X, Z),
     )
 
 
@@ -84,6 +88,7 @@ def product(draw: Draw) -> Problem:
         lambda: KernelOperator(r.kernel, r.X, Z) @ v,
         lambda: rbf_kernel(r.X, Z, gamma=r.gamma) @ v,
         near(rounding(r.X, 1e-9, 1e-3)),
+        least=lambda least, Kv: least.gram(r.X, Z, kept=False),
     )
 
 
@@ -108,7 +113,13 @@ def ridge(draw: Draw) -> Problem:
         lambda: TheirRidge(kernel="rbf", gamma=r.gamma, alpha=alpha).fit(r.X, y),
         check,
         {"iterative": lambda: ours("iterative")},
+        lambda least, m: least.gram(r.X, kept=False) + least.solution(s.n, steps_of(m)),
     )
+
+
+def steps_of(m: Any) -> int | None:
+    """Of conjugate gradients, where these solved the equations."""
+    return m.plan_.settings["steps"] if m.plan_.way == "conjugate gradients" else None
 
 
 def svc(draw: Draw) -> Problem:

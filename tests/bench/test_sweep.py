@@ -1,13 +1,18 @@
 """The sweep over random shapes: what a seed draws, that both sides agree there, and what is told."""
 
 import warnings
+from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from bench.sweep import Found, Trial, cases, problems, summary
+from bench.sweep_least import Least
 from bench.sweep_problems import OPERATIONS, Problem
 from bench.sweep_rows import Draw, Shape, TooLarge
+from mercer.ops.threads import limit
 
 
 def first(name, seed, count=3):
@@ -62,6 +67,27 @@ def test_a_trial_of_unequal_results_has_no_ratio():
     made, found = trial(10.0, 30.0, check=lambda a, b: "they differ")
     assert made.run().failure == "they differ"
     assert (found.ratios, found.refused) == ([], 1)
+
+
+def test_a_trial_tells_how_far_it_is_from_the_least():
+    made, found = trial(10.0, 30.0)
+    problem = replace(made.problem, least=lambda least, result: 2.0 + result)
+    row = replace(made, problem=problem).run()
+    assert (row.quality, found.perfect) == ("5.00 of the least", [15.0])
+    names = [m.name for m in summary("Gram", found)]
+    assert names[-2:] == [f"Gram: a perfect one would have, {at}" for at in ("10 %", "median")]
+
+
+def test_the_least_work_is_half_where_rows_meet_themselves():
+    ticks = count()
+    least, X = Least(lambda: float(next(ticks))), np.ones((256, 3))  # every part takes a second
+    with limit(1):
+        assert least.gram(X, X[:128]) == 1 + 128 / 256 + 1  # products, values, pages
+        assert least.gram(X, kept=False) == (1 + 1) * (1 + 1 / 256) / 2
+        assert least.gram(sp.csr_array(X), sp.csr_array(X[:128])) == 2.5
+    with limit(2):
+        assert least.gram(X, X[:128]) == 1 + 0.25 + 0.5
+    assert [least.solution(20, steps) for steps in (None, 3)] == [1.0, 1.0]
 
 
 def test_the_summary_tells_worst_quantile_median_and_choices():

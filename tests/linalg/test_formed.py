@@ -10,9 +10,9 @@ from mercer.kernels import Gaussian, Kernel, Linear
 from mercer.linalg.cholesky import Cholesky
 from mercer.linalg.formed import Formed, columns_of, is_mild, low_rank, spread
 from mercer.linalg.least_squares import exact
-from mercer.linalg.triangles import multiplied, solved
 from mercer.operators import KernelOperator
 from mercer.ops.threads import limit
+from mercer.ops.triangles import multiplied, solved
 
 RNG = np.random.default_rng(0)
 N = 300

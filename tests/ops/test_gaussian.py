@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from mercer.kernels import Gaussian
-from mercer.operators import KernelOperator
+from mercer.operators import KernelOperator, StoredOperator
 from mercer.ops import gaussian
 from mercer.pairs.gaussian import GaussianPairs, RowsWithNorms
 
@@ -42,7 +42,8 @@ def test_mirror_images(dtype, place):
 def test_symmetric_with_a_blas_that_is_not(monkeypatch, dtype, n, d):
     products = GaussianPairs._products
 
-    def rounded(self, rows, cols, P, half=False):
+    def rounded(self, rows, cols, P, half):
+        P[:] = 0  # what is not asked for is not written
         products(self, rows, cols, P, half)
         P *= 1 + np.finfo(dtype).eps * np.random.default_rng(5).integers(0, 3, P.shape)
 
@@ -82,7 +83,7 @@ def test_sparse_rows(dtype, density, n, m, d):
     )
     left, right = (RowsWithNorms.sparse(rows, 1.0) for rows in (X, Z))
     P, S = np.full((n - 5, m), np.nan), np.full((n, n), np.nan)
-    GaussianPairs(left, right, 0.5)._products(slice(5, n), slice(0, m), P)
+    GaussianPairs(left, right, 0.5)._products(slice(5, n), slice(0, m), P, half=False)
     expected = gaussian.reference_sparse_products(X.astype(float), Z.astype(float))[5:]
     np.testing.assert_allclose(P, expected, rtol=1e-12)
     GaussianPairs(left, left, 0.5)._products(slice(0, n), slice(0, n), S, half=True)
@@ -146,6 +147,30 @@ def test_matrices_on_hard_rows(dtype, kind, bandwidth, n, m, d):
 def allowed(k, X, Z, plain):
     """Twice the error of the formula over tiles in the same precision, or the digits of one."""
     return max(DIGITS[X.dtype.type], 2 * np.abs((1.0 * k)(X, Z) - plain).max())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "d", "q"), [(257, 3, 1), (700, 9, 2), (1200, 200, 7)])
+def test_of_rows_with_themselves_one_half_is_read(monkeypatch, dtype, n, d, q):
+    fill, halves = GaussianPairs.fill, []
+
+    def poisoned(self, rows, cols, out, row, col, room, half=False):
+        out[row : row + rows.stop - rows.start, col : col + cols.stop - cols.start] = np.nan
+        fill(self, rows, cols, out, row, col, room, half)
+        halves.append(half)
+
+    rng = np.random.default_rng(n)
+    X, V = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=(n, q)).astype(dtype)
+    k = Gaussian(np.sqrt(d))
+    monkeypatch.setattr(GaussianPairs, "fill", poisoned)
+    K, found = plainly(X, X, k.bandwidth), KernelOperator(k, X) @ V
+    assert any(halves)
+    np.testing.assert_allclose(found, K @ V, atol=n * DIGITS[dtype])
+    halves.clear()
+    stored, T = StoredOperator(k, X), KernelOperator(k, X, X.copy()) @ V
+    assert not any(halves)
+    np.testing.assert_allclose(stored @ V, K @ V, atol=n * DIGITS[dtype])
+    np.testing.assert_allclose(T, K @ V, atol=n * DIGITS[dtype])
 
 
 def test_which_rows_have_loops_of_their_own():

@@ -116,10 +116,6 @@ class Kernel(Params):
         if (pairs := kernel.fast(left, right)) is not None:
             return pairs.matrix(out)
         on, centre = kernel.on, centre_of(left, right)
-        if out.size <= 1 << 14:
-            s = Side(left, centre)
-            out[:] = on(Tile(s, s, 0) if same else Tile(s, Side(right, centre)))
-            return out
         x = Sides(left, centre)
         z = x if same else Sides(right, centre)
         return fill(
@@ -127,6 +123,7 @@ class Kernel(Params):
             lambda r, c: on(Tile(x[r], z[c], r.start - c.start if same else None)),
             symmetric=same,
             wide=WIDE if left.items else 1,
+            width=left.width,
         )
 
     def fast(self, X: Table, Z: Table) -> GaussianPairs | None:

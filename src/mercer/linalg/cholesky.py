@@ -12,9 +12,9 @@ from scipy.linalg.lapack import get_lapack_funcs
 
 from mercer.inputs import Array
 from mercer.linalg.cg import Solved, System, refined
-from mercer.linalg.triangles import multiplied, solved
 from mercer.operators import KernelOperator, Operator, dense
 from mercer.ops.tiles import cuts
+from mercer.ops.triangles import multiplied, solved
 from mercer.store import register
 
 MAX_JITTER_ROUNDINGS, MAX_JITTER = (

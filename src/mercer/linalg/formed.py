@@ -18,10 +18,11 @@ from mercer.costs.systems import NARROW, STEPS, WIDE
 from mercer.inputs import Array
 from mercer.linalg.cg import Map, Solved, conjugate_gradients, refined, unit_of
 from mercer.linalg.cholesky import Cholesky, Factored
-from mercer.linalg.triangles import multiplied, solved
 from mercer.operators import KernelOperator, Operator, dense
 from mercer.ops.philox import Stream, uniforms
-from mercer.ops.threads import single_blas
+from mercer.ops.threads import parallel_map, single_blas
+from mercer.ops.tiles import cuts
+from mercer.ops.triangles import multiplied, solved
 from mercer.store import register
 
 Solve = Callable[[Array, Array], tuple[Array, int]]
@@ -29,6 +30,7 @@ MAX_CONDITION = 1e6  # of A: beyond, float32 and steps of conjugate gradients lo
 POWERS = 3  # products that the largest eigenvalue is judged by
 GOLDEN = (math.sqrt(5) - 1) / 2
 JITTER = 1e-13  # of a trace: less of an eigenvalue is rounding
+PIECE = 128  # rows that are rounded to float32 at a time
 FIRST_STEPS = 3  # after which it is first asked how many are to come
 
 
@@ -79,8 +81,13 @@ class FormedSystem:
     @cached_property
     def narrow(self) -> Array | None:
         """The factor in float32; None where rounding leaves no positive matrix."""
+        A = np.empty_like(self.A, np.float32)
+
+        def work(rows: slice) -> None:
+            A[rows, rows.start :] = self.A[rows, rows.start :]
+
         with np.errstate(all="ignore"):  # below the diagonal there may be anything
-            A = self.A.astype(np.float32)
+            parallel_map(work, cuts(len(A), PIECE))
         L, failed = spotrf(A.T, lower=1, clean=0, overwrite_a=1)
         return None if failed else L
 

@@ -4,17 +4,20 @@ matrix, by any solver."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from mercer.costs.systems import MIN_FORMED
 from mercer.inputs import Array
 from mercer.linalg.cholesky import Factored
 from mercer.linalg.formed import Formed
 from mercer.linalg.solvers import AutoSolver, Solver
 from mercer.operators import Operator
+from mercer.ops.threads import single_blas
 from mercer.stats import Moments
 
 MIN_PENALTY = (
@@ -134,7 +137,8 @@ def exact(
     if not len(on):
         raise ValueError("weight is zero for every row; give some row a positive weight.")
     inner = op if len(on) == len(Y) else op.restrict(on)
-    found = _groups(inner, Y[on], alpha, w[on], intercept, solver or AutoSolver(), loo)
+    with single_blas() if len(on) < MIN_FORMED else nullcontext():  # threads would take longer
+        found = _groups(inner, Y[on], alpha, w[on], intercept, solver or AutoSolver(), loo)
     return found if inner is op else _spread(found, op, Y, on)
 
 

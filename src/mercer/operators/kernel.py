@@ -17,18 +17,17 @@ from mercer.operators.gradients import gradients_of
 from mercer.ops import tiles
 from mercer.ops.distances import WIDE_COLUMNS
 from mercer.ops.threads import parallel_map
+from mercer.ops.triangles import multiplied
 from mercer.pairs import Side, Tile, centre_of
 from mercer.pairs.gaussian import GaussianPairs
 from mercer.tensors import common_place
 
 Columns = list[tuple[slice, Side | None]]
-# of some rows, the values of tiles from left to right, and the columns they are of
-TileValues = Callable[[slice, Columns], Iterator[tuple[slice, Array]]]
+Values = Iterator[tuple[slice, Array]]  # of tiles from left to right, and the columns they are of
+TileValues = Callable[..., Values]  # of rows and columns; `upper`: j >= i suffices where they meet
 WIDE_BYTES = 2 << 20  # of the rows on one side of a tile
-LANES, LANE_BYTES = (
-    16,
-    16 << 20,
-)  # sums kept apart in a symmetric product, and so the most threads that share one
+# sums kept apart in a symmetric product, and so the most threads that share one
+LANES, LANE_BYTES = 16, 16 << 20
 # columns are kept prepared between tiles while they are smaller than this; wide ones, which take
 # about as long to prepare as to multiply, also while they are larger
 KEPT_BYTES, KEPT_WIDE_BYTES = 24 << 20, 128 << 20
@@ -109,6 +108,10 @@ class KernelOperator:
         """The diagonal of a square operator: k(x_i, z_i)."""
         if self.shape[0] != self.shape[1]:
             raise ValueError(f"diag needs as many rows as columns; K has shape {self.shape}.")
+        return self._diagonal.copy()
+
+    @cached_property
+    def _diagonal(self) -> Array:
         return self.kernel.diag(self.X) if self.symmetric else self.kernel.paired(self.X, self.Z)
 
     def __matmul__(self, V: ArrayLike) -> Array:
@@ -138,26 +141,30 @@ class KernelOperator:
         return out
 
     def _times_symmetric(self, W: Array, lanes: int, values: TileValues) -> Array:
-        """K @ W by the tiles of one triangle, each used twice; lanes add up apart, so that
-        threads change nothing.
-        """
-        columns = self.triangle()
+        """K @ W by one triangle, each tile used twice; in lanes, so that threads change nothing."""
+        parts = self._parts()
 
         def add(lane: int) -> Array:
             total = np.zeros(W.shape)
-            for i in (
-                *range(lane, len(columns), 2 * lanes),
-                *range(2 * lanes - 1 - lane, len(columns), 2 * lanes),
-            ):
-                rows = columns[i][0]
-                for cols, K in values(rows, columns[i:]):
-                    total[rows] += K @ W[cols]
-                    if cols != rows:
+            for rows, columns in parts[lane::lanes]:
+                for cols, K in values(rows, columns, upper=True):
+                    if cols == rows:
+                        total[rows] += multiplied(K, W[rows])
+                    else:
+                        total[rows] += K @ W[cols]
                         total[cols] += K.T @ W[rows]
             return total
 
         tiles.settle_allocator()
-        return np.sum(parallel_map(add, range(min(lanes, len(columns)))), axis=0)
+        return np.sum(parallel_map(add, range(min(lanes, len(parts)))), axis=0)
+
+    def _parts(self) -> list[tuple[slice, Columns]]:
+        """The triangle by tiles; where these share what is computed of rows, by rows of tiles."""
+        columns = self.triangle()
+        rows = [(columns[i][0], columns[i:]) for i in range(len(columns))]
+        if self._fast is None:
+            return rows
+        return [(left, [one]) for left, right in rows for one in right]
 
     def pullback(self, U: ArrayLike, V: ArrayLike) -> Array:
         """d tr(U'KV) / d parameter, in the order of `kernel.parameters()`.
@@ -272,16 +279,16 @@ class KernelOperator:
         return np.asarray((self.T @ np.asarray(V).T).T)
 
     # tiles
-    def values(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Array]]:
+    def values(self, rows: slice, columns: Columns, *, upper: bool = False) -> Values:
         """K of these rows by columns, from left to right."""
         if self._fast is not None:
-            yield from self._fast_values(rows, columns)
+            yield from self._fast_values(rows, columns, upper)
             return
         for cols, tile in self._tiles(rows, columns):
             shape = (len(tile.X), len(tile.Z))
             yield cols, tiles.broadcast(self.kernel.on(tile), shape, self.dtype)
 
-    def _fast_values(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Array]]:
+    def _fast_values(self, rows: slice, columns: Columns, upper: bool) -> Values:
         """The same by loops of the kernel; a tile is read before the next is asked for."""
         assert self._fast is not None
         n, wide = rows.stop - rows.start, max(cols.stop - cols.start for cols, _ in columns)
@@ -289,7 +296,7 @@ class KernelOperator:
         for cols, _ in columns:
             m = cols.stop - cols.start
             K = found[: n * m].reshape(n, m)
-            self._fast.fill(rows, cols, K, 0, 0, room)
+            self._fast.fill(rows, cols, K, 0, 0, room, upper and cols == rows)
             yield cols, K
 
     @cached_property
@@ -305,7 +312,7 @@ class KernelOperator:
         i-th.
         """
         if self._fast is not None:
-            return self._prepared(self._fast.tile(symmetric=True)[0])
+            return self._plain(self._fast.tile(symmetric=True)[0])
         return self._prepared(self._step(tiles.square(self.dtype.itemsize)))
 
     def _tiles(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Tile]]:
@@ -333,9 +340,13 @@ class KernelOperator:
     @cached_property
     def _columns(self) -> Columns:
         if self._fast is not None:
-            return self._prepared(self._fast.tile(symmetric=False)[1])
+            return self._plain(self._fast.tile(symmetric=False)[1])
         wide = tiles.WIDE if self.Z.items else 1
         return self._prepared(self._step(wide * tiles.columns(self.dtype.itemsize)))
+
+    def _plain(self, width: int) -> Columns:
+        """The columns of tiles of loops, which have the rows ready themselves."""
+        return [(cols, None) for cols in tiles.cuts(self.shape[1], width)]
 
     def _step(self, most: int) -> int:
         """Rows of a piece: fewer where they are wide."""

@@ -3,7 +3,6 @@ matrix that was given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from mercer.inputs import Array, Matrix, Rows, Table
 from mercer.kernels.base import Kernel
 from mercer.operators import tiled
-from mercer.operators.kernel import Columns, KernelOperator, _many
+from mercer.operators.kernel import Columns, KernelOperator, Values, _many
 from mercer.operators.tiles import MIN_SHARED_MEAN
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
@@ -68,11 +67,11 @@ class StoredOperator:
         for cols, K in self.computed.values(rows, columns):
             self._kept[_corners(rows, cols)] = np.array(K)
 
-    def _values(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Array]]:
+    def _values(self, rows: slice, columns: Columns, *, upper: bool = False) -> Values:
         for cols, side in columns:
             kept = self._kept.get(_corners(rows, cols))
             if kept is None:
-                yield from self.computed.values(rows, [(cols, side)])
+                yield from self.computed.values(rows, [(cols, side)], upper=upper)
             else:
                 yield cols, kept
 

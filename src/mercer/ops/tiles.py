@@ -7,20 +7,22 @@ import ctypes
 import math
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.ops.threads import parallel_map
+from mercer.ops.threads import parallel_map, single_blas
 
 TILE_BYTES = (
     1 << 20
 )  # one array of a tile: small enough for a core's cache, large enough that Python's share is small
 TILE_ROWS = 256
 WIDE = 4  # of items, whose sides take longer to prepare than a tile to leave the cache
+FEW, CHEAP = 1 << 14, 1 << 20  # values, and times their columns, that are one tile
+PLAIN = 1 << 18  # the same, for which OpenBLAS starts no threads
 KEPT = 128 << 20  # bytes that an arena keeps at most
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt
 
@@ -70,11 +72,31 @@ def wider(side: int, wide: int, n: int) -> int:
     return int(np.clip(-(-n // 256) * 64, side, wide * side))
 
 
+def at_once(size: int, width: int) -> bool:
+    """Whether so many values, of rows of so many columns, are one tile that threads do not share:
+    starting these takes longer. Items, of no columns, take longer themselves.
+
+    >>> at_once(150 * 150, 10), at_once(150 * 150, 1000), at_once(150 * 150, 0)
+    (True, False, False)
+    """
+    return size <= FEW or (size <= 4 * FEW and 0 < size * width <= CHEAP)
+
+
 def fill(
-    out: Array, tile: Callable[[slice, slice], Any], *, symmetric: bool = False, wide: int = 1
+    out: Array,
+    tile: Callable[[slice, slice], Any],
+    *,
+    symmetric: bool = False,
+    wide: int = 1,
+    width: int = 0,
 ) -> Array:
     """out[rows, cols] = tile(rows, cols), in threads; of a symmetric matrix only one triangle is
-    computed. Tiles are up to `wide` times as wide as a cache would have them."""
+    computed. Tiles are up to `wide` times as wide as a cache would have them; few values of rows of
+    so many columns are one tile."""
+    if at_once(out.size, width):
+        with nullcontext() if out.size * width <= PLAIN else single_blas():
+            out[:] = tile(slice(0, out.shape[0]), slice(0, out.shape[1]))
+        return out
     size = out.dtype.itemsize
     down, across = TILE_ROWS, wide * columns(size)
     if symmetric:

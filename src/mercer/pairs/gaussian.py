@@ -19,12 +19,13 @@ MIN_PRODUCTS = 1 << 24  # the same, of multiplications: of very wide rows few ta
 MIN_SPARSE_PRODUCTS = 1 << 20  # the same of sparse rows, of those that are not with zero
 RAW = 0.05  # of the tolerance: rows as they are, neither moved nor scaled, may use so much of it
 PIECE = 1 << 17  # numbers of rows that a task makes ready
-SIDE = {4: 512, 8: 384}  # of square tiles, by bytes of a number
+SIDE = {4: 640, 8: 512}  # of square tiles, by bytes of a number
 TASKS = 8  # that few rows are shared between, so that threads end together
 PANELS, LEAST_SIDE = 5, 128  # that wide rows are cut into at least, if each has as many rows
 SHARED = 6_000_000  # multiplications that are worth another thread
 USUAL = 1e-9  # and its inverse: bandwidths between them
 SYRK_COLUMNS = 160  # below, NumPy takes longer to mirror a product than to compute it twice
+SHIFT = 8  # columns by which it is not seen that a product is of rows with themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,18 +197,20 @@ class GaussianPairs:
             own = out[row : row + shape[0], col : col + shape[1]]
             meet(own, rows.start - cols.start)
 
-    def _products(self, rows: slice, cols: slice, P: Array, half: bool = False) -> None:
+    def _products(self, rows: slice, cols: slice, P: Array, half: bool) -> None:
         if not isinstance(self.left.A, np.ndarray):
             self._sparse_products(rows, cols, P, half)
             return
         A, B = self.left.A[rows], self.right.A[cols]
         itself = self.left is self.right and rows == cols
-        parted = len(A) // 2 if A.shape[1] < SYRK_COLUMNS and itself else 0
+        cut = len(A) // 2 if A.shape[1] < SYRK_COLUMNS and itself else 0
+        first = max(cut - SHIFT, 0) if half else 0  # of the columns that the lower rows need
         with np.errstate(all="ignore"):  # BLAS may leave flags of lanes that hold no entry
-            for part in (slice(parted), slice(parted, None)) if parted else (slice(None),):
-                np.matmul(A[part], B.T, out=P[part])
+            np.matmul(A[cut:], B[first:].T, out=P[cut:, first:])
+            if cut:
+                np.matmul(A[:cut], B.T, out=P[:cut])
 
-    def _sparse_products(self, rows: slice, cols: slice, P: Array, half: bool = False) -> None:
+    def _sparse_products(self, rows: slice, cols: slice, P: Array, half: bool) -> None:
         X, (begin, end, at, other) = self.left.A, self.right.turned(cols)
         start, places = unsigned(X.indptr), unsigned(X.indices)
         begin = begin.copy() if half else begin
@@ -260,8 +263,9 @@ class GaussianPairs:
 
 def meet(K: Array, offset: int) -> None:
     """1 where rows are the columns themselves: row i is column i + offset."""
-    i = np.arange(max(0, -offset), max(0, -offset, min(K.shape[0], K.shape[1] - offset)))
-    K[i, i + offset] = 1
+    if -K.shape[0] < offset < K.shape[1]:
+        i = np.arange(max(0, -offset), min(K.shape[0], K.shape[1] - offset))
+        K[i, i + offset] = 1
 
 
 def multiplications(X: Matrix, Z: Matrix) -> float:

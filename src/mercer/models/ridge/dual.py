@@ -22,7 +22,7 @@ from mercer.kernels import Linear, Scale
 from mercer.kernels.defaults import bandwidths, scaled
 from mercer.kernels.ways import value_ways
 from mercer.linalg.cholesky import Cholesky
-from mercer.linalg.formed import Formed
+from mercer.linalg.formed import MAX_CONDITION, Formed
 from mercer.linalg.least_squares import RidgeSolution, exact
 from mercer.linalg.solvers import CG, AutoSolver
 from mercer.models.expansion import Expansion, kernel_at
@@ -129,11 +129,14 @@ def fit(
         raise ValueError(
             "bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them."
         )
-    over, unit = expansion(s, rows), np.maximum(np.abs(rows.Y).max(axis=0), np.finfo(float).tiny)
+    over, op = expansion(s, rows)
+    unit = np.maximum(np.abs(rows.Y).max(axis=0), np.finfo(float).tiny)
     scaled_rows = replace(rows, Y=rows.Y / unit)
-    alpha, over, scores = penalty(s, over, scaled_rows, plan, refit)
-    solver, reason = solver_for(s, over, rows.X, plan.way, rows.Y.shape[1])
-    op = over.operator(rows.X)
+    alpha, best, scores = penalty(s, over, scaled_rows, plan, refit)
+    if best is not over:
+        over, op = best, best.operator(rows.X)
+    mild = float(op.diag().sum()) * rows.weights.max() <= MAX_CONDITION * float(np.min(alpha))
+    solver, reason = solver_for(s, over, rows.X, plan.way, rows.Y.shape[1], mild=mild)
     if spread_out and isinstance(solver, CG) and not isinstance(over.kernel, str):
         op, reason = PartitionedOperator(over.kernel, rows.X), f"{reason}, by blocks of rows"
     found = exact(
@@ -155,30 +158,31 @@ def fit(
     return DualRidge(made, over, weights, flat, found.residual, max(found.steps, 1), scores)
 
 
-def expansion(s: RidgeSettings, rows: TrainingRows) -> Expansion:
-    """The kernel that was meant, at these rows; its values there must be numbers."""
+def expansion(s: RidgeSettings, rows: TrainingRows) -> tuple[Expansion, Any]:
+    """The kernel that was meant, at these rows, and its operator; values there must be numbers."""
     kernel = "precomputed" if s.precomputed else kernel_at(s.kernel, rows.X, rows.weight)
     over = Expansion(kernel, None if s.precomputed else rows.X)
+    op = over.operator(rows.X)
     with np.errstate(over="ignore"):
-        if not np.isfinite(over.operator(rows.X).diag()).all():
+        if not np.isfinite(op.diag()).all():
             raise ValueError(
                 "k(x, x) of some rows is not a finite number; scale the columns of X first."
             )
-    return over
+    return over, op
 
 
 def solver_for(
-    s: RidgeSettings, over: Expansion, X: Table, way: str, outputs: int = 1
+    s: RidgeSettings, over: Expansion, X: Table, way: str, outputs: int = 1, *, mild: bool = False
 ) -> tuple[Cholesky | Formed | CG | Any, str]:
-    """The solver, and the reason for it."""
+    """The solver, and the reason for it; `mild` where no eigenvalue is far above the ridge."""
     n = len(X)
     if s.gpu is not None and (way == "iterative" or n > MAX_CHOLESKY_ROWS):
         made = import_module("mercer.gpu.solve").GPUSolver(s.tol / 2, s.max_iter, device=s.gpu)
         why = over.no_tile(X) or made.no_room(n, X.width, outputs + 1, s.gpu)
         if why is None:
             return made, _told_of_gpu(s, n, made.rank_at(n, s.gpu))
-        return _cpu_solver(s, n, X.width, way, f"; on the CPU, as {why}")
-    return _cpu_solver(s, n, X.width, way)
+        return _cpu_solver(s, n, X.width, way, f"; on the CPU, as {why}", mild=mild)
+    return _cpu_solver(s, n, X.width, way, mild=mild)
 
 
 def _told_of_gpu(s: RidgeSettings, n: int, rank: int) -> str:
@@ -188,12 +192,12 @@ def _told_of_gpu(s: RidgeSettings, n: int, rank: int) -> str:
 
 
 def _cpu_solver(
-    s: RidgeSettings, n: int, width: int, way: str, note: str = ""
+    s: RidgeSettings, n: int, width: int, way: str, note: str = "", *, mild: bool
 ) -> tuple[Cholesky | Formed | CG, str]:
     solver: Cholesky | Formed | CG
     if way == "exact":
         solver, why = AutoSolver(s.memory).choose(n)
-        rows = systems.formed_rows(width)
+        rows = systems.formed_rows(width, mild=mild)
         if not s.precomputed and n in rows and Formed().bytes(n) <= s.memory:
             solver, why = Formed(), f"{n:,} rows: one {quantity(8.0 * n * n, 'B')} matrix is formed"
     else:

@@ -246,7 +246,7 @@ def fit(s: RidgeSettings, rows: TrainingRows, flat: bool) -> Solution:
 def _tiled(s: RidgeSettings, rows: TrainingRows) -> bool:
     """Whether passes over landmarks may go to a GPU."""
     asked = s.way == "landmarks" and s.gpu is not None and s.lift is None and not s.precomputed
-    return asked and dual.expansion(s, rows).no_tile(rows.X) is None
+    return asked and dual.expansion(s, rows)[0].no_tile(rows.X) is None
 
 
 def over_features(s: RidgeSettings, rows: TrainingRows, flat: bool) -> MomentRidge | FeatureRidge:

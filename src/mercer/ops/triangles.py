@@ -1,5 +1,6 @@
 """Products and solutions with a matrix that is read on one side of its diagonal: for few columns by
-BLAS's routines of vectors, as those of matrices prepare it anew."""
+BLAS's routines of vectors, as those of matrices prepare it anew, and where memory limits these by
+threads that have a part of it each."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from scipy.linalg import cho_solve
 from scipy.linalg.blas import get_blas_funcs
 
 from mercer.inputs import Array
+from mercer.ops import symmetric
 
 FEW_COLUMNS = 4
 
@@ -23,8 +25,12 @@ def multiplied(A: Array, V: Array) -> Array:
     if V.shape[1] > FEW_COLUMNS:
         (symm,) = get_blas_funcs(("symm",), (A, V))
         return np.asarray(symm(1.0, a, V, lower=lower))
+    out = np.empty(V.shape, np.result_type(A, V), order="F")
+    if A.nbytes >= symmetric.LANE_BYTES and A.flags.c_contiguous and A.dtype == V.dtype:
+        for j in range(V.shape[1]):
+            symmetric.times(A, np.ascontiguousarray(V[:, j]), out[:, j])
+        return out
     (symv,) = get_blas_funcs(("symv",), (A, V))
-    out = np.empty(V.shape, A.dtype, order="F")
     for j in range(V.shape[1]):
         symv(1.0, a, V[:, j], y=out[:, j], lower=lower, overwrite_y=1)
     return out
