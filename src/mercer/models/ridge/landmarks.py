@@ -16,6 +16,7 @@ from mercer.inputs import Array, Matrix, Table
 from mercer.kernels.base import Kernel
 from mercer.lifts import Nystrom
 from mercer.lifts.base import Seed, seed_of, stream_of
+from mercer.lifts.digits import least_share
 from mercer.lifts.landmarks import all_rows, pivoted, without_replacement
 from mercer.models.expansion import Expansion
 from mercer.models.ridge.dual import DualRidge, expansion, penalty, warn_if_open
@@ -143,7 +144,7 @@ def solved_there(
 ) -> LandmarkSolution:
     """The same as `solved` on a GPU, every sum and factor in float64."""
     there, X, Y, w = import_module("mercer.gpu.landmarks"), rows.X, rows.Y[:, at], rows.weights
-    cut = CUT[points.dtype]
+    cut = least_share(kernel, points, CUT)
     kept, inverse = there.whitening(kernel, points, s.gpu, lambda K: pivoted(K, cut))
     sums, total = there.LandmarkSums(kernel, points[kept], inverse, X, w), float(w.sum())
     found = sums.against(np.column_stack([Y, np.ones(len(Y))]))
