@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.costs import MAX_CHOLESKY_ROWS, systems
 from mercer.costs.systems import NARROW, STEPS, WIDE
-from mercer.gpu.devices import told
+from mercer.gpu.devices import told, without
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels import Linear, Scale
@@ -148,7 +148,8 @@ def fit(
         text = "K + alpha / weight has eigenvalues below zero, so K is of no kernel: f solves the equations and minimises nothing"
         warnings.warn(f"{text}; raise alpha.", stacklevel=5)
     made = written(plan, len(rows), solver, found, reason, s.memory)
-    made = replace(made, settings={**made.settings, **value_ways(over.kernel, rows.X)})
+    settings = {**made.settings, **value_ways(over.kernel, rows.X)}
+    made = replace(made, why=made.why + without(s.device), settings=settings)
     off = s.intercept and found.residual > s.tol and is_off_centre(over.kernel, rows.X)
     warn_if_open(made.way, found.residual, s.tol, off_centre=off)
     weights = Weights(alpha, found.coef * unit, found.intercept * unit)

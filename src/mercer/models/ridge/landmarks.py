@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from mercer import methods
-from mercer.gpu.devices import device_of, free_bytes, told
+from mercer.gpu.devices import device_of, free_bytes, told, without
 from mercer.inputs import Array, Matrix, Table
 from mercer.kernels.base import Kernel
 from mercer.lifts import Nystrom
@@ -180,4 +180,5 @@ def written(
     if s.gpu is not None:
         where = f"{told(s.device)}, in float64" if no_gpu is None else f"on the CPU, as {no_gpu}"
         why = f"{why}; {where}"
+    why += without(s.device)
     return Plan("landmarks", why, settings, 24.0 * m * m + s.memory, 4.0 * n * m * steps, steps + 2)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.gpu.devices import device_of, free_bytes, told
+from mercer.gpu.devices import device_of, free_bytes, told, without
 from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
 from mercer.models.expansion import Expansion
@@ -150,7 +150,7 @@ def no_gpu(op: TiledOperator, device: str) -> str | None:
 def placed(op: TiledOperator, device: str, ways: set[str]) -> str:
     """Where gradients of duals were kept, for a plan; nothing where no device was asked for."""
     if (gpu := device_of(device)) is None:
-        return ""
+        return without(device)
     if ON_GPU in ways:
         digits = "to about 1e-6" if precision_of(op) == "float32" else "in float64"
         return f"; gradients {told(device)}, {digits}"
