@@ -40,6 +40,7 @@ from mercer.operators.partitioned import PartitionedOperator
 from mercer.plans import Plan, quantity
 from mercer.store import register
 
+EPS = float(np.finfo(float).eps)
 OFF_CENTRE = 0.01  # of k(x, x) is left about the mean, where columns are far from zero
 _SAID = {  # of a matrix that is formed
     STEPS: "few products with it suffice",
@@ -161,10 +162,18 @@ def expansion(s: RidgeSettings, rows: TrainingRows) -> Expansion:
     kernel = "precomputed" if s.precomputed else kernel_at(s.kernel, rows.X, rows.weight)
     over = Expansion(kernel, None if s.precomputed else rows.X)
     with np.errstate(over="ignore"):
-        if not np.isfinite(over.operator(rows.X).diag()).all():
+        own = over.operator(rows.X).diag()
+        if not np.isfinite(own).all():
             raise ValueError(
                 "k(x, x) of some rows is not a finite number; scale the columns of X first."
             )
+    # below this, products have few digits or are zero; beside a larger alpha that changes nothing
+    least = np.finfo(own.dtype).tiny / np.finfo(own.dtype).eps
+    tiny = own.max() < least and np.min(s.alpha) < len(rows) * least / EPS
+    if tiny and not (rows.X.items or s.precomputed) and (rows.X.data != 0).sum():
+        raise ValueError(
+            f"k(x, x) of all rows is too small for {own.dtype}, beside alpha={s.alpha!r}; scale the columns of X first."
+        )
     return over
 
 
