@@ -18,12 +18,13 @@ from mercer.kernels.ways import value_ways
 from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
 from mercer.lifts.widths import default_features
-from mercer.models.gp.features import FeaturePosterior, moments_fit
+from mercer.models.gp.features import FeaturePosterior
 from mercer.models.gp.likelihood import way_of
 from mercer.models.gp.linear import (
     FeatureSolution,
     FeatureTargets,
     WeightPosterior,
+    moments_fit,
     noise_and_scale,
 )
 from mercer.models.gp.points import PointPosterior
