@@ -167,8 +167,8 @@ def expansion(s: RidgeSettings, rows: TrainingRows) -> Expansion:
             raise ValueError(
                 "k(x, x) of some rows is not a finite number; scale the columns of X first."
             )
-    # below this, products have few digits or are zero; beside a larger alpha that changes nothing
-    least = np.finfo(own.dtype).tiny / np.finfo(own.dtype).eps
+    # below this, values have few digits or are zero; beside a larger alpha that changes nothing
+    least = np.finfo(own.dtype).tiny
     tiny = own.max() < least and np.min(s.alpha) < len(rows) * least / EPS
     if tiny and not (rows.X.items or s.precomputed) and (rows.X.data != 0).sum():
         raise ValueError(
