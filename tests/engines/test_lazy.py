@@ -6,7 +6,14 @@ import sys
 import numpy as np
 import pytest
 
-from mercer import KernelPCA, KernelRidge, KernelSVC, LearnedMetric, NadarayaWatson
+from mercer import (
+    KernelLogistic,
+    KernelPCA,
+    KernelRidge,
+    KernelSVC,
+    LearnedMetric,
+    NadarayaWatson,
+)
 from mercer.engines import is_dask
 from mercer.kernels import Gaussian
 from mercer.lifts import Monomials, NGrams, Nystrom, RandomFourier
@@ -85,7 +92,7 @@ def test_frames_bring_names_and_are_checked_by_them():
     assert m.feature_names_in_.tolist() == ["a", "b", "c"]
     assert m.n_features_in_ == 3
     p = m.predict(frame)
-    assert p.numblocks == (4,)
+    assert p.npartitions == 4
     np.testing.assert_allclose(p.compute(), m.predict(FRAME))
     with pytest.raises(ValueError, match="feature names"):
         m.predict(frame.rename(columns={"b": "z"}))
@@ -262,3 +269,28 @@ def test_bags_are_columns_of_texts():
     m.fit(lazy, da.from_array(y, chunks=(lengths,)))
     there = KernelRidge(lift=NGrams(n_features=64)).fit(texts, y).predict(texts)
     np.testing.assert_allclose(m.predict(lazy).compute(), there, rtol=1e-7)
+
+
+def test_one_answer_a_row_of_a_frame_is_a_series_with_its_index():
+    frame = FRAME.set_axis(np.arange(len(FRAME)) * 10 + 5, axis=0)
+    lazy = dd.from_pandas(frame, npartitions=4)
+    m = KernelRidge().fit(FRAME, Y)
+    p = m.predict(lazy)
+    assert is_dask(p)
+    assert p.divisions == lazy.divisions
+    found = p.compute()
+    assert found.index.equals(frame.index)
+    np.testing.assert_allclose(found, m.predict(FRAME), rtol=1e-12)
+    some = lazy[lazy.a > lazy.a.mean()]  # partitions of unknown lengths, one perhaps empty
+    assert m.predict(some).compute().index.equals(some.compute().index)
+    both = lazy.assign(p=p).compute()  # as users join answers to their rows
+    np.testing.assert_allclose(both.p, m.predict(FRAME), rtol=1e-12)
+    c = KernelLogistic().fit(FRAME, np.where(Y.mean() < Y, "high", "low"))
+    classes = c.predict(lazy).compute()
+    assert classes.index.equals(frame.index)
+    assert classes.tolist() == c.predict(FRAME).tolist()
+    assert not hasattr(c.predict_proba(lazy), "divisions")  # several numbers a row are an array
+    assert c.decision_function(lazy).divisions == lazy.divisions
+    assert m.score(lazy, dd.from_pandas(frame.assign(y=Y), npartitions=4).y) == pytest.approx(
+        m.score(FRAME, Y)
+    )

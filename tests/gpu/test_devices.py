@@ -169,3 +169,36 @@ def test_rows_on_a_gpu_say_where_to_compute(monkeypatch):
         monkeypatch.setattr(devices, "missing", lambda: "triton cannot be imported.")
         with pytest.raises(ValueError, match=r"X lies on cuda:1, but triton.*or give X.cpu\(\)"):
             devices.device_of("cpu")
+
+
+@pytest.mark.parametrize("way", ["exact", "iterative", "landmarks", "features", "auto"])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_plans_say_that_auto_found_no_gpu(monkeypatch, estimator, way):
+    monkeypatch.setattr(devices, "missing", lambda: "torch sees no CUDA device.")
+    given = {"via": way} if way != "auto" else {}
+    if not given.keys() <= estimator().get_params().keys():
+        pytest.skip("it has no ways")
+    X = np.linspace(0, 3, 30)[:, None]
+    y = X[:, 0] > 1 if "Class" in estimator.__name__ or "SVC" in estimator.__name__ else X[:, 0]
+
+    def why(device):
+        try:
+            return estimator(device=device, **given).fit(X, y).plan_.why
+        except ValueError as e:
+            if "via must be" in str(e):
+                pytest.skip("it has no such way")
+            raise
+
+    said = "on the CPU, as there is no GPU (torch sees no CUDA device)"
+    never = {
+        ("KernelSVC", "features"),
+        ("KernelSVC", "landmarks"),
+        ("GaussianProcessRegressor", "features"),
+    }
+    on_features = (estimator.__name__, way) in never  # these have no way there
+    assert why("auto").count(said) == (0 if on_features else 1)
+    assert "GPU" not in why("cpu")
+    monkeypatch.setattr(
+        devices, "missing", lambda: "torch cannot be imported; install mercer[gpu]."
+    )
+    assert on_features or "no GPU (torch cannot be imported; install mercer[gpu])" in why("auto")

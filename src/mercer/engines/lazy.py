@@ -147,8 +147,9 @@ def shape_of(X: Any) -> str:
 
 # answers
 def answered(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
-    """What `model.name(X)` is, as a dask array with the chunks of X along its rows, or as a dask
-    dataframe with its index where the model was told so (`set_output`)."""
+    """What `model.name(X)` is, as a dask array with the chunks of X along its rows; one number or
+    class a row of a frame as a series with its index, and a dask dataframe where the model was told
+    so (`set_output`)."""
     X = collection(X, "X")
     texts = dimensions(X) == 1
     columns = LazyColumns.of(X, texts=texts)
@@ -163,7 +164,9 @@ def answered(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
     if not isinstance(meta, np.ndarray):
         return _sparse(answer, X, meta)
     if hasattr(X, "to_dask_array"):  # a frame, or a column of one
-        return X.map_partitions(answer, meta=meta[:0])
+        return (
+            _series(answer, X, meta) if meta.ndim == 1 else X.map_partitions(answer, meta=meta[:0])
+        )
     return _array(answer, X, meta)
 
 
@@ -178,6 +181,20 @@ def _array(answer: Callable[[Any], Any], X: Any, meta: Array) -> Any:
         meta=meta[:0],
         dtype=meta.dtype,
     )
+
+
+def _series(answer: Callable[[Any], Any], X: Any, meta: Array) -> Any:
+    """A dask series with the index and the divisions of a frame."""
+    import pandas as pd
+
+    like = pd.Series(meta[:0], index=X._meta.index[:0])
+    return X.map_partitions(partial(_indexed, answer), meta=like)
+
+
+def _indexed(answer: Callable[[Any], Any], X: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series(np.asarray(answer(X)), index=X.index)
 
 
 def _frame(answer: Callable[[Any], Any], X: Any, meta: Any) -> Any:

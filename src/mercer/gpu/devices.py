@@ -99,6 +99,18 @@ def told(asked: str) -> str:
     return f"on the GPU ({'cuda, which is there' if asked == 'auto' else asked})"
 
 
+def without(asked: str) -> str:
+    """How plans say that device="auto" found no GPU, behind what they say; "" where none was looked
+    for, or one is there.
+
+    >>> without("cpu")
+    ''
+    """
+    looked = asked == "auto" and place_of_rows() is None
+    why = missing() if looked else None
+    return "" if why is None else f"; on the CPU, as there is no GPU ({why.removesuffix('.')})"
+
+
 def free_bytes(device: str) -> float:
     """Memory of a torch device that is not taken; Triton's interpreter has what a small one has."""
     if device == "cpu":

@@ -19,6 +19,7 @@ from mercer.kernels.base import whole
 from mercer.kernels.defaults import check_domain, is_open, is_precomputed, kernel_of, resolve
 from mercer.kernels.named import Gamma
 from mercer.lifts.base import Lift, Seed, by_rows, stream_of
+from mercer.lifts.digits import least_share, values_dtype, warn_if_hidden
 from mercer.lifts.landmarks import (
     CHOICES,
     all_rows,
@@ -41,7 +42,8 @@ from mercer.store import register
 
 # A landmark counts where more than this share of k(x, x) is not told by those before it: what
 # rounding does to a feature
-# is eps / sqrt(share), what the feature tells sqrt(share).
+# is eps / sqrt(share), what the feature tells sqrt(share). Of float32 rows under some kernels too,
+# whose values are then float64 (`mercer.lifts.digits`).
 MIN_RESIDUAL = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-5}
 Choice = tuple[Table, "Array | None", Array]  # landmarks, the rows they are, and their root
 
@@ -51,7 +53,8 @@ class Nystrom(Lift):
     """phi(x) = k(x, L) R^-1 with R'R = k(L, L): a projection onto features of landmarks L.
 
     The error k - phi phi' is itself a kernel, zero at the landmarks: to 1e-11 of k(x, x), or
-    3e-5 for float32 rows, and rounding. R is a Cholesky factor in float64, whatever the input,
+    3e-5 for float32 rows whose k(x, x) is of one size and little of it common to all, and
+    rounding. R is a Cholesky factor in float64, whatever the input,
     in the order of what the landmarks before one leave untold of it; one of which no more than
     that share is untold is left out, so the map may have fewer features than landmarks. Under
     one seed more landmarks contain the fewer ones (but for "kmeans"), so that the error rises
@@ -147,6 +150,7 @@ class Nystrom(Lift):
         self.kernel_ = "precomputed" if self._pairwise else _resolved(kernel_of(self), rows, weight)
         if not (self._pairwise or rows.items):
             checked_diag(self.kernel_, rows)
+            warn_if_hidden(self.kernel_, rows)
         with single_blas():  # the same bits whatever the number of threads
             self._factor(*self._choose(rows, weight))
         return self
@@ -160,7 +164,7 @@ class Nystrom(Lift):
         values = self._values(rows)
         if rows.items:
             return values(slice(0, len(rows))) @ self.components_
-        root = self.components_.astype(rows.dtype, copy=False)
+        root = self.components_.astype(self._digits(rows), copy=False)
         F = np.empty((len(rows), len(root)), rows.dtype)
         by_rows(rows.data, len(root), lambda _, at: times_upper(values(at), root, F[at]))
         return F
@@ -218,7 +222,7 @@ class Nystrom(Lift):
     def _choose(self, rows: Table, weight: Array) -> Choice:
         """The landmarks that count, the rows they are, and the Cholesky factor of their kernel
         matrix, in float64."""
-        cut = MIN_RESIDUAL[rows.dtype]
+        cut = self._cut(rows)
         if not isinstance(self.landmarks, str):
             given = table(self.landmarks, "landmarks", items=rows.items, width=rows.width or None)
             return self._points(given, cut)
@@ -248,6 +252,9 @@ class Nystrom(Lift):
         kept, root = pivoted(self.kernel_(points.astype(np.float64)), cut)
         return points[kept], None, root
 
+    def _cut(self, rows: Table) -> float:
+        return least_share(self.kernel_, rows, MIN_RESIDUAL[rows.dtype])
+
     def _count(self, rows: Table) -> int:
         """How many landmarks are asked for, by a choice that there is."""
         m = whole(self.n_landmarks, "n_landmarks", least=1)
@@ -265,7 +272,7 @@ class Nystrom(Lift):
         if m >= np.count_nonzero(weight):
             return all_rows(rows, weight)
         choose = CHOICES["rpcholesky" if self.landmarks == "kmeans" else self.landmarks]
-        return choose(op, m, stream_of(self.random_state), weight, MIN_RESIDUAL[rows.dtype])
+        return choose(op, m, stream_of(self.random_state), weight, self._cut(rows))
 
     def _factor(self, points: Table, index: Array | None, root: Array) -> None:
         self.landmarks_ = None if self._pairwise else points.data
@@ -275,26 +282,41 @@ class Nystrom(Lift):
         )
         self.n_features_out_ = len(root)
 
+    def _digits(self, rows: Table) -> np.dtype[Any]:
+        """The precision of kernel values of these rows."""
+        if self._pairwise or rows.items or rows.dtype == np.float64:
+            return rows.dtype
+        with np.errstate(divide="ignore"):
+            told = 1 / self.components_.diagonal()
+        points = Table(self.landmarks_, rows.columns).astype(rows.dtype)
+        return values_dtype(self.kernel_, points, told, MIN_RESIDUAL[rows.dtype])
+
     def _values(self, rows: Table) -> Callable[[slice], Array]:
         """The function k(x, L) of pieces of these rows."""
         if self._pairwise:
             index = self.landmark_indices_
             assert index is not None
             return lambda at: GivenOperator(rows.data[at]).block(cols=index)
-        kernel, points = self.kernel_, Table(self.landmarks_, rows.columns).astype(rows.dtype)
+        dtype = self._digits(rows)
+        kernel, points = self.kernel_, Table(self.landmarks_, rows.columns).astype(dtype)
         points = Table(_like(points.data, rows), rows.columns)
-        pairs = kernel.fast(rows, points)
+        pairs = kernel.fast(rows, points) if dtype == rows.dtype else None
         if pairs is not None:
-            return partial(_filled, pairs, len(points), rows.dtype)
+            return partial(_filled, pairs, len(points), dtype)
         centre = centre_of(points, points)
         z = Side(points, centre)
 
         def plain(at: slice) -> Array:
-            part = rows[at]
+            part = rows[at].astype(dtype)
             K = kernel.on(Tile(Side(part, centre), z))
-            return broadcast(K, (len(part), len(points)), rows.dtype)
+            return broadcast(K, (len(part), len(points)), dtype)
 
-        plainly = rows.sparse or type(kernel) is not Gaussian or np.ndim(kernel.bandwidth) > 0
+        plainly = (
+            rows.sparse
+            or dtype != rows.dtype
+            or type(kernel) is not Gaussian
+            or np.ndim(kernel.bandwidth) > 0
+        )
         return plain if plainly else _of_few(kernel.bandwidth, rows.data, points.data, plain)
 
     def __sklearn_tags__(self) -> Any:

@@ -6,8 +6,9 @@ from mercer.tables.drift import DriftReport, Watch
 from mercer.tables.errors import DataError
 from mercer.tables.read.sniff import CsvOptions
 from mercer.tables.read.source import Source, open_source
+from mercer.tables.schema import SchemaReport
 from mercer.tables.target import Target
-from mercer.tables.treatment import Rows, SchemaReport, Treatment
+from mercer.tables.treatment import Rows, Treatment
 
 __all__ = [
     "open_source",

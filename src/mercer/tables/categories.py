@@ -16,8 +16,8 @@ from mercer.tables.sketch import short
 from mercer.tables.target import label
 from mercer.tables.treatment import MAX_CATEGORIES, Choice, ColumnSample
 from mercer.tables.values import text, units
+from mercer.tables.written import RARELY, currencies
 
-RARELY = 0.01  # of the cells: a unit that fewer have is none
 NEARLY_ALL = 0.9  # so many with one make a column of units
 # characters and words, on average, that make a text
 LONG = 40
@@ -175,6 +175,9 @@ def _mixture(seen: ColumnSample) -> str:
         how_many = "two" if len(found) == 2 else f"{len(found)}"
         which = ", ".join(unit for unit, _ in found)
         return f"has numbers in {how_many} units ({which}) and is treated as a category; convert them to one unit to have numbers."
+    if len(signs := currencies(cells)) > 1:
+        what = f"has numbers in {len(signs)} currencies ({', '.join(signs)})"
+        return f"{what} and is treated as a category; convert them to one to have numbers."
     return f"mixes numbers and text ({seen.sketch.n_texts / seen.sketch.n_filled:.0%} text) and is treated as a category."
 
 
@@ -194,13 +197,16 @@ def _levels(
     shares = counts / max(seen.sketch.n, 1)
     frequency = _frequency(shares) if total > 2 * keep and total == len(values) else None
     if not keep and frequency is None:
-        return seen.left_out(
+        none = seen.left_out(
             "category", "Every value is rare", f"has {total:,} values, all of them rare,"
         )
+        return replace(none, warnings=(*said, *none.warnings))
     gone = seen.sketch.n_missing >= seen.often
     encoder = CategoryEncoder(
         tuple(values), tuple(shares.tolist()), keep, total > keep, gone, frequency, numeric
     )
+    if numeric:
+        encoder = replace(encoder, unit=seen.sketch.unit, written=seen.sketch.written)
     top = "most frequent: " + ", ".join(v[:30] for v in values[:3])
     return Choice("category", _action(seen, encoder, total), top, encoder, said)
 

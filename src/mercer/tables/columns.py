@@ -3,7 +3,6 @@ by batch."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,19 +16,18 @@ from mercer.tables.arrow import Batch, Column, Schema, flat, pa
 from mercer.tables.dates import moments
 from mercer.tables.drift import DriftReport, ReferenceBins, Watch
 from mercer.tables.encoders import Encoder, from_state
-from mercer.tables.errors import DataError, Misnamed, nearest, quoted
+from mercer.tables.errors import DataError
 from mercer.tables.finish import finish_fit
-from mercer.tables.infer import family
 from mercer.tables.levels import LevelMeansEncoder
 from mercer.tables.options import Judge
 from mercer.tables.read.source import batches_of
+from mercer.tables.schema import SchemaReport, check_roles, compared, need
 from mercer.tables.sketch import CELLS, ColumnSketch, RowSample, hashes, missing_rows
 from mercer.tables.target import Target
 from mercer.tables.treatment import (
     MAX_CATEGORIES,
     DroppedRows,
     Rows,
-    SchemaReport,
     Treatment,
     weights,
 )
@@ -165,14 +163,7 @@ class Columns:
             *((r, getattr(self, r)) for r in ROLES),
             *(("exclude", e) for e in self.exclude),
         ]
-        for role, name in asked:
-            if name is not None and name not in names:
-                raise Misnamed(
-                    f'there is no column "{name}" (given as {role}){nearest(str(name), names)}'
-                )
-        used = Counter(name for _, name in asked if name is not None)
-        if twice := [name for name, count in used.items() if count > 1]:
-            raise Misnamed(f"{quoted(twice)} has more than one role; give each column one.")
+        check_roles(asked, names)
 
     def _unlabelled(self, batch: Batch) -> Array:
         """Rows that cannot be learned from: without a target, or without a weight."""
@@ -326,15 +317,7 @@ class Columns:
 
     def need(self, names: Sequence[str], what: str = "the table") -> None:
         """Raise a DataError where a column that the features come from is not among the names."""
-        there = set(names)
-        lacking = [name for name in self.used_ if name not in there]
-        if lacking:
-            near = (
-                nearest(lacking[0], names)
-                if len(lacking) == 1
-                else "; give a table with the columns of the training data."
-            )
-            raise DataError(f"{what} lacks {quoted(lacking)}, which the model uses{near}")
+        need(self.used_, names, what)
 
     def check(self, schema: Schema, what: str = "the table") -> SchemaReport:
         """A new table's schema beside what training made of its columns; ones that features need
@@ -344,15 +327,7 @@ class Columns:
         from a csv file.
         """
         self.need(schema.names, what)
-        now = {f.name: family(f.type) for f in schema}
-        missing = tuple(n for n in self.types_ if n not in now)
-        odd = [
-            n
-            for n in self.used_
-            if now[n] not in ("text", "empty", self.types_[n], *self.encoders_[n].takes)
-        ]
-        changed = tuple((n, self.encoders_[n].takes[0], now[n]) for n in odd)
-        return SchemaReport(missing, tuple(n for n in now if n not in self.types_), changed)
+        return compared(schema, self.types_, self.encoders_)
 
     def watch(self) -> Watch:
         """What counts new data on the way through `transform`, for its `report()` on drift."""

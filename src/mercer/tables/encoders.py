@@ -19,6 +19,7 @@ from mercer.tables.dates import CLOCKS, CYCLES, form_of, seconds
 from mercer.tables.scale import RankNormalizer, Standardizer
 from mercer.tables.sketch import HELD, short
 from mercer.tables.values import null, numbers, text, truths
+from mercer.tables.written import PLAIN
 
 APART = 2**0.5
 
@@ -99,7 +100,8 @@ class NumberEncoder(Encoder):
     indicator.
 
     `unit` may stand behind the numbers; `marks` are numbers that stand for missing, such as -999,
-    `void` are texts that do, such as "k.A.".
+    `void` are texts that do, such as "k.A."; `written` are the decimal mark of a text column and
+    what groups thousands.
     """
 
     scale: Standardizer | RankNormalizer
@@ -108,9 +110,10 @@ class NumberEncoder(Encoder):
     unit: str = ""
     marks: tuple[float, ...] = ()
     void: tuple[str, ...] = ()
+    written: str = PLAIN
 
     def read(self, column: Column) -> tuple[Array, int]:
-        values, odd = numbers(column, self.unit)
+        values, odd = numbers(column, self.unit, self.written)
         if self.void and odd.any():
             known = pc.is_in(text(column), value_set=pa.array(self.void))
             odd &= ~known.to_numpy(zero_copy_only=False)
@@ -230,6 +233,8 @@ class CategoryEncoder(Encoder):
     gone: bool  # a feature for missing; else the most frequent level stands in
     frequency: Standardizer | None = None
     numeric: bool = False
+    unit: str = ""  # of levels that are numbers, as of `NumberEncoder`
+    written: str = PLAIN
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -245,7 +250,7 @@ class CategoryEncoder(Encoder):
 
     def _of_numbers(self, column: Column) -> Array:
         """Levels that are numbers: 7 and 7.0 are one."""
-        return self.codes_of_numbers(*numbers(column))
+        return self.codes_of_numbers(*numbers(column, self.unit, self.written))
 
     def codes_of_numbers(self, values: Array, odd: Array | bool = False) -> Array:
         """Of levels that are numbers, the positions of these."""

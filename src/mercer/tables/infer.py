@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.tables.arrow import pa
+from mercer.tables.arrow import Column, pa, pc
 from mercer.tables.categories import coded, mixed, words
 from mercer.tables.dates import CLOCKS, MONTHS, SEVERAL, form_of, seconds, varying
 from mercer.tables.encoders import BooleanEncoder, CategoryEncoder, DateEncoder, NumberEncoder
@@ -16,7 +16,16 @@ from mercer.tables.scale import Standardizer
 from mercer.tables.sketch import ColumnSketch
 from mercer.tables.target import label
 from mercer.tables.treatment import Choice, ColumnSample
-from mercer.tables.values import MIN_OTHERS, MIN_REPEATS, is_text, missing_marks, numbers, truth
+from mercer.tables.values import (
+    MIN_OTHERS,
+    MIN_REPEATS,
+    is_text,
+    missing_marks,
+    numbers,
+    text,
+    truth,
+)
+from mercer.tables.written import LOOKED, currencies, doubtful
 
 MAX_TEXT_SHARE = (
     0.05  # texts among numbers up to this share count as missing; beyond, the column is a category
@@ -41,7 +50,8 @@ def choose(seen: ColumnSample) -> Choice:
         return seen.left_out(
             "excluded", f"Holds {s.kind}, not single values", f"holds {s.kind}, not single values,"
         )
-    if s.numeric and (s.coded or _other_texts(s) > MAX_TEXT_SHARE * s.n_filled):
+    texts = _other_texts(s) > MAX_TEXT_SHARE * s.n_filled
+    if s.numeric and (s.coded or texts or _in_currencies(seen)):
         return coded(seen) if s.coded else mixed(seen)
     if s.n_distinct == 1:
         return _constant(seen)
@@ -93,8 +103,8 @@ def _numeric(seen: ColumnSample) -> Choice:
 
 def number(seen: ColumnSample) -> Choice:
     """A number, whatever else it may look like."""
-    unit = seen.sketch.unit
-    values = _filled(numbers(seen.sample, unit)[0])
+    unit, written = seen.sketch.unit, seen.sketch.written
+    values = _filled(numbers(seen.sample, unit, written)[0])
     marks = missing_marks(values, seen.sketch.low, seen.sketch.high)
     marked = np.isin(values, marks)
     seen, values = (
@@ -106,7 +116,7 @@ def number(seen: ColumnSample) -> Choice:
     if not len(values):
         return seen.left_out("empty", "Hardly any values")
     scale, fill = Standardizer.of(values), float(np.median(values))
-    bent = f"{f' of {unit}' * bool(unit)}{' after a signed log, since its tails are heavy' * bool(scale.spread)}"
+    bent = f"{f' of {unit}' * bool(unit)}{_read_as(seen)}{' after a signed log, since its tails are heavy' * bool(scale.spread)}"
     action = f"Standardised number{bent}{seen.about_missing(f'the median {fill:.6g}')}"
     said = (*_texts(seen), *_marked(seen, marks))
     word = _missing_word(seen.sketch)
@@ -114,10 +124,30 @@ def number(seen: ColumnSample) -> Choice:
         "number",
         action,
         _range(seen, scale, values if marks else None),
-        NumberEncoder(scale, fill, seen.gone, unit, marks, (word,) * bool(word)),
+        NumberEncoder(scale, fill, seen.gone, unit, marks, (word,) * bool(word), written),
         said,
         n_void=seen.sketch.n_texts + seen.n_marked,
     )
+
+
+def _in_currencies(seen: ColumnSample) -> bool:
+    """Whether amounts of several currencies stand side by side."""
+    return is_text(seen.sample.type) and len(currencies(_looked_at(seen))) > 1
+
+
+def _read_as(seen: ColumnSample) -> str:
+    """What marks were taken for, where that is another than in most files or could be."""
+    if not is_text(seen.sample.type):
+        return ""
+    cells, written = _looked_at(seen), seen.sketch.written
+    shown = cells if written[0] == "," else None
+    if shown is not None:
+        shown = shown.filter(pc.match_substring(shown, ","))
+    cell = str(shown[0].as_py()) if shown is not None and len(shown) else doubtful(cells)
+    if not cell:
+        return ""
+    value = numbers(pa.array([cell]), seen.sketch.unit, written)[0][0]
+    return f' ("{cell[:20]}" read as {value:.10g})' if np.isfinite(value) else ""
 
 
 def _marked(seen: ColumnSample, marks: tuple[float, ...]) -> tuple[str, ...]:
@@ -156,7 +186,7 @@ def _day_numbers(seen: ColumnSample) -> bool:
     if not s.whole or s.low < 18000101 or s.high > 22001231 or s.n_distinct < 3:
         return False
     gone = np.isnan(seconds(seen.sample, "%Y%m%d"))
-    return not gone.all() and bool(np.array_equal(gone, np.isnan(numbers(seen.sample)[0])))
+    return not gone.all() and bool(np.array_equal(gone, np.isnan(_numbers(seen))))
 
 
 def _identifies(seen: ColumnSample) -> str | None:
@@ -171,7 +201,7 @@ def _identifies(seen: ColumnSample) -> str | None:
         or _TIME.search(seen.name)
     ):
         return None
-    values = _filled(numbers(seen.sample)[0])
+    values = _filled(_numbers(seen))
     if len(np.unique(values)) < len(values):
         return None
     if s.rising and s.high - s.low < 2 * s.n:
@@ -260,6 +290,14 @@ def date(seen: ColumnSample, form: str | None) -> Choice:
 
 def _day(moment: float) -> str:
     return str(np.datetime64(int(moment), "s").astype("datetime64[D]"))
+
+
+def _looked_at(seen: ColumnSample) -> Column:
+    return text(seen.sample.slice(0, LOOKED)).drop_null()
+
+
+def _numbers(seen: ColumnSample) -> Array:
+    return numbers(seen.sample, seen.sketch.unit, seen.sketch.written)[0]
 
 
 def _filled(values: Array) -> Array:

@@ -14,6 +14,7 @@ from mercer.inputs import Array
 from mercer.stats.sample import Sample, mix
 from mercer.tables.arrow import Batch, Column, Kind, flat, pa, pc
 from mercer.tables.values import counts, is_text, null, numbers, padded, text, unit_of
+from mercer.tables.written import LOOKED, PLAIN, written_of
 
 MAX_VALUES = 4096  # values whose counts are held
 N_HASHES = 2048  # least hashes held: the number of distinct values is then known to about 2 %
@@ -189,6 +190,7 @@ class ColumnSketch:
         0  # numbers among them that are written with needless zeros before, as codes are
     )
     unit: str = ""  # behind the numbers of a text column
+    written: str = PLAIN  # its decimal mark, and what groups thousands
     numeric: bool | None = None
     whole: bool = True
     rising: bool = True
@@ -213,7 +215,9 @@ class ColumnSketch:
 
     def _follows_numbers(self, found: Column) -> bool:
         if self.numeric is None:
-            self.numeric = _mostly_numbers(found)
+            if is_text(found.type):
+                self.written = written_of(_first(found))
+            self.numeric = _mostly_numbers(found, self.written)
             if (
                 self.numeric is False
                 and is_text(found.type)
@@ -223,7 +227,7 @@ class ColumnSketch:
         return bool(self.numeric)
 
     def _add_numbers(self, found: Column) -> None:
-        values, odd = numbers(found, self.unit)
+        values, odd = numbers(found, self.unit, self.written)
         self.n_padded += padded(found) if is_text(found.type) else 0
         kept = values[~np.isnan(values)]
         self.n_missing += len(values) - len(kept) - int(odd.sum())
@@ -275,14 +279,19 @@ class ColumnSketch:
         return min(self.distinct.count(), self.n_filled)
 
 
-def _mostly_numbers(found: Column) -> bool | None:
+def _mostly_numbers(found: Column, written: str) -> bool | None:
     """Whether the first filled cells are mostly numbers; None where there are none yet. Typed
     columns say it themselves."""
     if not is_text(found.type):
         return counts(found.type) and not pa.types.is_boolean(found.type)
-    filled = text(found.slice(0, 2 * PROBE)).drop_null()
-    filled = filled if len(filled) else text(found).drop_null()
-    return bool(numbers(filled.slice(0, PROBE))[1].mean() < 0.5) if len(filled) else None
+    filled = _first(found).slice(0, PROBE)
+    return bool(numbers(filled, written=written)[1].mean() < 0.5) if len(filled) else None
+
+
+def _first(found: Column) -> Column:
+    """The first filled cells of a text column."""
+    filled = text(found.slice(0, LOOKED)).drop_null()
+    return filled if len(filled) else text(found).drop_null()
 
 
 @dataclass(eq=False)

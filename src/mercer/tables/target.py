@@ -13,6 +13,7 @@ from mercer.tables.errors import DataError, Misnamed
 from mercer.tables.scale import tails
 from mercer.tables.sketch import ColumnSketch, short
 from mercer.tables.values import missing_marks, null, numbers, text, truth, truths
+from mercer.tables.written import PLAIN
 
 FEW_CLASSES = 20  # whole numbers with at most so many distinct values are classes
 ROWS_A_CLASS = 10  # where there are at least so many rows for each
@@ -58,6 +59,8 @@ class Target:
         Whether the column held true and false as such.
     unit : str, default=""
         What stands behind the numbers of a column of text.
+    written : str, default=".,"
+        Its decimal mark, and what groups thousands.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class Target:
     warnings: tuple[str, ...] = ()
     boolean: bool = False
     unit: str = ""
+    written: str = PLAIN
 
     @property
     def kind(self) -> Kind:
@@ -98,9 +102,9 @@ class Target:
     def read(self, column: Column) -> Array:
         """float64; NaN where the target is missing."""
         if self.task == "regression":
-            return numbers(column, self.unit)[0]
+            return numbers(column, self.unit, self.written)[0]
         found = (
-            self._codes(numbers(column, self.unit)[0])
+            self._codes(numbers(column, self.unit, self.written)[0])
             if self.numeric
             else self._positions(short(text(column, label=True)))
         )
@@ -188,7 +192,7 @@ def _numbers(name: str, sketch: ColumnSketch, sample: Column, reason: str, numer
         raise Misnamed(
             f'the target "{name}" holds text, which a regression cannot predict; use task="classification".'
         )
-    values = numbers(sample, sketch.unit)[0]
+    values = numbers(sample, sketch.unit, sketch.written)[0]
     values = values[~np.isnan(values)]
     _measurable(name, sketch.low, sketch.high)
     skew = tails(values)[0]
@@ -208,6 +212,7 @@ def _numbers(name: str, sketch: ColumnSketch, sample: Column, reason: str, numer
         high=sketch.high,
         warnings=tuple(said),
         unit=sketch.unit,
+        written=sketch.written,
     )
 
 
@@ -246,6 +251,7 @@ def _classes(name: str, sketch: ColumnSketch, sample: Column, reason: str, numer
         numeric,
         boolean=pa.types.is_boolean(sketch.kind),
         unit=sketch.unit,
+        written=sketch.written,
     )
     said = _spelled(found, spelled) + _in_units(name, sketch.unit if numeric else "")
     return replace(found, warnings=(*said, *_about_classes(found)))

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.tables.arrow import Batch, Column, flat, pa, pc
 from mercer.tables.encoders import Encoder
-from mercer.tables.errors import DataError, quoted
+from mercer.tables.errors import DataError
 from mercer.tables.sketch import ColumnSketch, missing_rows
 from mercer.tables.values import is_text, numbers, text
 
@@ -120,44 +120,6 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.X)
-
-
-@dataclass(frozen=True)
-class SchemaReport:
-    """A new table beside the one that was fitted: columns that lack but are not needed, extra ones,
-    and types that differ.
-
-    Parameters
-    ----------
-    missing : tuple of str
-        Columns that lack.
-    extra : tuple of str
-        Columns that training did not have.
-    coerced : tuple of (str, str, str)
-        Name, type in training, type now.
-
-    Examples
-    --------
-    >>> SchemaReport((), ("colour",), ()).sentences()
-    ('columns not used by the model are ignored: "colour".',)
-    """
-
-    missing: tuple[str, ...]
-    extra: tuple[str, ...]
-    coerced: tuple[tuple[str, str, str], ...]  # name, type in training, type now
-
-    def sentences(self) -> tuple[str, ...]:
-        """What to tell the user."""
-        parts = [f"columns not used by the model are ignored: {quoted(self.extra)}."] * bool(
-            self.extra
-        )
-        return (
-            *parts,
-            *(
-                f'"{name}" is {now}, it was {then} in training; its values are converted.'
-                for name, then, now in self.coerced
-            ),
-        )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.tables.arrow import Column, Kind, flat, pa, pc
+from mercer.tables.written import APOSTROPHES, MONEY, PLAIN, SPACES, undressed
 
 NEVER = (
     "",
@@ -63,14 +64,9 @@ TRUTH = (  # (no, yes); a word may stand in several pairs, always on one side
 )
 _MIXED = {"nan": "NaN", "-nan": "-NaN", "nat": "NaT", "n/a": "n/A"}
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-MONEY = (  # signs, and codes of ISO 4217 in capital letters that are no words
-    r"(?:R\$|zł|Kč|[$€£¥₹₩₽₺₴₪₫₦฿]|"
-    r"USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|SEK|NOK|DKK|ISK|PLN|CZK|HUF|RON|BGN|RUB|UAH|TRY|ILS|AUD|NZD|CAD|HKD|SGD|TWD|KRW|THB|IDR|MYR|VND"
-    r"|BRL|MXN|ARS|CLP|ZAR|NGN|KES|EGP|AED|SAR|QAR|KWD|PKR|BDT|LKR)"
-)
 # behind a number; not the exponent of one
 UNIT_LETTERS = r"[a-zµμ°Ω²³/]{1,12}"
-_UNIT = rf"^[+-]?[0-9][0-9.,]*\s*(?P<unit>{UNIT_LETTERS})\.?$"
+_UNIT = rf"^[+-]?(?:[$€£¥₹]\s*)?[0-9][0-9.,{SPACES}{APOSTROPHES}]*(?P<unit>{UNIT_LETTERS})\.?$"
 _TYPED = re.compile(
     r"\s*(\d{4}[-/]\d{1,2}|\d{1,2}/\d{4}|[+-]?\d[\d.,' \u00a0]*([eE][+-]?\d+)?%?|[+-]?[.,]\d+|"
     + MONEY
@@ -147,22 +143,24 @@ def _as_text(column: Column) -> Column:
     return column.cast(pa.string())
 
 
-def numbers(column: Column, unit: str = "") -> tuple[Array, Array]:
+def numbers(column: Column, unit: str = "", written: str = PLAIN) -> tuple[Array, Array]:
     """The numbers of a column, NaN where there are none, and a mask of the filled cells that are
     not numbers.
 
     Infinities count as missing. A column of text that reads as numbers throughout is converted at
     once; otherwise cells are looked at in turn: words for missing, plain numbers, then money,
-    percents, amounts in brackets, and the unit given.
+    percents, amounts in brackets, and the unit given, all of them with these marks (`written_of`).
 
     >>> numbers(pa.array(["1", "NA", "$2,000", "12%", "x"]))[0].tolist()
     [1.0, nan, 2000.0, 12.0, nan]
     >>> numbers(pa.array(["1.5 kg", "2KG", "3 g"]), "kg")[0].tolist()
     [1.5, 2.0, nan]
+    >>> numbers(pa.array(["1.234,50 €", "1.234"]), written=",.")[0].tolist()
+    [1234.5, 1234.0]
     """
     found = flat(column)
     if is_text(found.type):
-        return _from_text(found, unit)
+        return _from_text(found, unit, written)
     if counts(found.type):
         values = _finite(_as_float(found))
         return values, np.zeros(len(values), bool)
@@ -243,28 +241,31 @@ def padded(column: Column) -> int:
     )
 
 
-def _from_text(column: Column, unit: str = "") -> tuple[Array, Array]:
+def _from_text(column: Column, unit: str, written: str) -> tuple[Array, Array]:
     try:
-        values = _finite(column.cast(pa.float64()))
-        return values, np.zeros(len(values), bool)
+        if written[0] == ".":
+            values = _finite(column.cast(pa.float64()))
+            return values, np.zeros(len(values), bool)
     except pa.ArrowInvalid:
-        return _one_by_one(_without(text(column), unit))
+        pass
+    return _one_by_one(_without(text(column), unit), written)
 
 
 def _without(column: Column, unit: str) -> Column:
     return (
-        pc.replace_substring_regex(column, rf"([0-9.])\s*(?i:{re.escape(unit)})\.?$", r"\1")
+        pc.replace_substring_regex(column, rf"([0-9.])[{SPACES}]*(?i:{re.escape(unit)})\.?$", r"\1")
         if unit
         else column
     )
 
 
-def _one_by_one(column: Column) -> tuple[Array, Array]:
+def _one_by_one(column: Column, written: str) -> tuple[Array, Array]:
     """Numbers among other texts; `column` is trimmed and null where missing."""
-    values = _plain(column)
+    # beside decimal commas 1.234 is no plain number
+    values = _plain(column) if written[0] == "." else np.full(len(column), np.nan)
     odd = np.isnan(values) & ~null(column)
     if odd.any():
-        values[odd] = _plain(_undressed(column.filter(pa.array(odd))))
+        values[odd] = _plain(undressed(column.filter(pa.array(odd)), written))
     return values, odd & np.isnan(values)
 
 
@@ -274,15 +275,6 @@ def _plain(column: Column) -> Array:
         pc.match_substring_regex(column, _NUMBER), column, pa.scalar(None, pa.string())
     )
     return np.array(_finite(kept.cast(pa.float64())))
-
-
-def _undressed(column: Column) -> Column:
-    """Without signs of money, percents, grouping commas, and brackets that mean a minus."""
-    bare = pc.replace_substring_regex(column, r"^\(([^()]*[0-9][^()]*)\)$", r"-\1")
-    bare = pc.replace_substring_regex(bare, rf"^([+-]?)\s*{MONEY}\s*([+-]?)", r"\1\2")
-    bare = pc.replace_substring_regex(bare, rf"\s*({MONEY}|%)$", "")
-    grouped = pc.match_substring_regex(bare, r"^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$")
-    return pc.if_else(grouped, pc.replace_substring(bare, ",", ""), bare)
 
 
 def truths(column: Column) -> Array:

@@ -328,6 +328,9 @@ def test_prior_draws_before_and_after_fit():
         assert hasattr(m, "lift_") == fitted
 
 
+F100 = Fourier(100)
+
+
 def test_beyond_the_memory_limit_by_passes():
     X, y = data(150)
     make = lambda **o: GP(Gaussian(0.8), 0.1, Fourier(400), random_state=0, **o)
@@ -338,6 +341,25 @@ def test_beyond_the_memory_limit_by_passes():
     assert m.log_marginal_likelihood_ == pytest.approx(whole.log_marginal_likelihood_, abs=1e-2)
     with pytest.raises(ValueError, match="exceed memory_limit in a stream"):
         make(memory_limit=2e6).partial_fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.models.gp.posterior.VarianceStarvationWarning")
+@pytest.mark.parametrize(("via", "noise"), [(F100, 0.1), (F100, "learn"), (Landmarks(60), 0.1)])
+@pytest.mark.parametrize("limit", [1e3, 6e4, 3e5])
+def test_too_few_directions_for_the_memory_limit_are_refused_or_as_good(limit, via, noise):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    y = np.sin(X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=400)
+    make = lambda **o: GP(Gaussian(3.0), noise, via, random_state=0, **o)
+    whole = make().fit(X, y).predict(X)
+    try:
+        found = make(memory_limit=limit).fit(X, y).predict(X)
+    except ValueError as e:
+        assert "raise it, or use fewer features" in str(e)  # noqa: PT017
+        assert limit < 3e5
+        return
+    assert np.sqrt(np.mean((found - whole) ** 2)) < 0.02 * np.sqrt(np.mean(y**2))
+    assert limit > 1e4
 
 
 @pytest.mark.parametrize(

@@ -342,3 +342,46 @@ def test_a_matrix_without_a_diagonal_is_of_no_kernel():
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_scikit_learns_contract(model):
     check_estimator(model, on_skip=None)
+
+
+@pytest.mark.parametrize("via", ["exact", "iterative"])
+@pytest.mark.parametrize(
+    ("dtype", "size", "alpha"),
+    [(float, 1e-290, 0.0), (float, 1e-160, 1e-320), (np.float32, 1e-30, 1e-60)],
+)
+def test_kernel_values_that_vanish_beside_alpha_are_refused(via, dtype, size, alpha):
+    """They would give the mean of y."""
+    X, y = scaled_rows(size, dtype)
+    with pytest.raises(ValueError, match=r"k\(x, x\) of all rows is too small for float.*alpha="):
+        KernelRidge(Linear(), alpha, via).fit(X, y)
+    m = KernelRidge(Linear(), 1.0, via).fit(X, y)  # the penalty leaves nothing but the mean
+    np.testing.assert_allclose(m.predict(X), y.mean(), rtol=1e-6)
+    zero = KernelRidge(Linear(), 0.5, via).fit(0 * X, y)
+    np.testing.assert_allclose(zero.predict(X), y.mean(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("via", ["exact", "iterative"])
+@pytest.mark.parametrize(
+    ("size", "unit"),
+    [(1, 1e-290), (1, 1e290), (1e-290, 1), (1e290, 1), (1e-290, 1e-290), (1e290, 1e290)],
+)
+def test_tiny_and_huge_rows_and_targets(via, size, unit):
+    X, y = scaled_rows(1.0, float)
+    wanted = KernelRidge(Gaussian(2.0), 0.01, via).fit(X, y).predict(X)
+    m = KernelRidge(Gaussian(2.0 * size), 0.01, via).fit(size * X, unit * y)
+    np.testing.assert_allclose(m.predict(size * X) / unit, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_linear_kernels_of_tiny_rows():
+    X, y = scaled_rows(1.0, float)
+    wanted = KernelRidge(Linear(), 1.0, "exact").fit(X, y).predict(X)
+    m = KernelRidge(Linear(), 1e-200, "iterative").fit(1e-100 * X, 1e-290 * y)
+    np.testing.assert_allclose(1e290 * m.predict(1e-100 * X), wanted, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="scale the columns of X first"):
+        KernelRidge(Linear(), 1.0, "iterative").fit(1e290 * X, y)
+
+
+def scaled_rows(size, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    return (size * X).astype(dtype), X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=80) + 3

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, Regre
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.gpu.devices import device_of
+from mercer.gpu.devices import device_of, without
 from mercer.inputs import Array, sample_weights, validate_data
 from mercer.invariants import Is, Labels, Whole
 from mercer.lifts.base import seed_of
@@ -81,7 +81,8 @@ class FeatureMachineBase(Saved, BaseEstimator):
             limit = seconds
         memory = 4e9 if self.memory_limit is None else bytes_of(self.memory_limit)
         gpu = device_of(self.device)
-        return FeatureSettings(limit, memory, seed_of(self.random_state), gpu)
+        seed = seed_of(self.random_state)
+        return FeatureSettings(limit, memory, seed, gpu, without(self.device))
 
     def _numbers(self, X: Any, *targets: Any, reset: bool, **options: Any) -> Any:
         return validate_data(

@@ -55,6 +55,7 @@ class FeatureSettings:
     memory: float
     seed: int
     gpu: str | None = None  # the torch device to solve on
+    no_gpu: str = ""  # why there is none, where one was looked for
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,8 @@ def choose(n: int, s: FeatureSettings) -> FeaturePlan:
         rows = min(n, on_gpu().METRIC_ROWS, most)
         return FeaturePlan(kept, min(n, most), kept > REFIT_SHARE * n, rows, " on the GPU")
     fits = int(math.sqrt(s.memory / 2 / 4))
-    return FeaturePlan(
-        kept, max(min(n, MAX_ONE_CELL, fits), min(n, MIN_CELL)), kept > REFIT_SHARE * n
-    )
+    cell = max(min(n, MAX_ONE_CELL, fits), min(n, MIN_CELL))
+    return FeaturePlan(kept, cell, kept > REFIT_SHARE * n, on=s.no_gpu.replace(";", ",", 1))
 
 
 def timed(

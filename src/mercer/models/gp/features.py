@@ -22,6 +22,7 @@ from mercer.models.gp.linear import (
     FeatureTargets,
     LinearLikelihood,
     WeightPosterior,
+    check_told,
 )
 from mercer.models.gp.posterior import (
     LeaveOneOut,
@@ -134,6 +135,7 @@ class FeaturePosterior:
         z -= mean
         b = sum((F.T @ z[at] for at, F in self.phi.batches(X)), np.zeros(D))
         solved = new._from(spectrum, spectrum.vectors.T @ b, float(z @ z), n, mean)
+        check_told(spectrum, b, solved.noise / solved.scale, float(z @ z), s.memory_limit)
         why = f"{D:,} features: D x D moments exceed the memory limit; the posterior is that along the {r} leading directions"
         return replace(
             new, solved=solved, plan=self.phi.plan(n, "range finder", why, POWER_ROUNDS + 3)
@@ -389,8 +391,3 @@ def approximate(phi: FittedMap, X: Table) -> bool:
         return False
     F, K = phi.features(rows), kernel(rows)
     return bool(np.abs(F @ F.T - K).max() > 3 * np.sqrt(np.finfo(F.dtype).eps) * np.abs(K).max())
-
-
-def moments_fit(D: int, memory: float) -> bool:
-    """Whether D x D moments, a batch's and the workspace of their eigenvectors do."""
-    return memory >= 24.0 * D**2

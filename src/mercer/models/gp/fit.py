@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from mercer import methods
+from mercer.gpu.devices import without
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.kernels.ways import value_ways
@@ -18,12 +19,13 @@ from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
 from mercer.lifts.widths import default_features
 from mercer.models.gp.factor import few_threads
-from mercer.models.gp.features import FeaturePosterior, moments_fit
+from mercer.models.gp.features import FeaturePosterior
 from mercer.models.gp.likelihood import way_of
 from mercer.models.gp.linear import (
     FeatureSolution,
     FeatureTargets,
     WeightPosterior,
+    moments_fit,
     noise_and_scale,
 )
 from mercer.models.gp.points import PointPosterior
@@ -175,6 +177,7 @@ class Learning:
 def fit(s: ProcessSettings, X: Table, Y: Array, flat: bool) -> PointPosterior | FeaturePosterior:
     """One of the posteriors, which answer the same questions."""
     plan = choose(len(Y), Y.shape[1], s, "" if s.precomputed else s.no_gpu(X))
+    plan = replace(plan, why=plan.why + without(s.device))
     if s.precomputed:
         return of_gram(s, X, Y, flat, plan)
     if plan.way in ("exact", "iterative"):

@@ -16,8 +16,11 @@ from mercer.linalg.decompose import Eigenpairs, eigen
 from mercer.models.gp.problem import ProcessSettings
 from mercer.models.gp.space import NOISE
 from mercer.models.maps import HEAD
+from mercer.plans import quantity
 from mercer.store import register
 
+MOST_UNTOLD = 0.02  # of y, that directions without room may move the mean by
+MOMENT_BYTES = 24.0  # an entry of D x D moments, a batch's and the workspace of their eigenvectors
 GRID = 81  # ratios of scale to noise that are tried before the best is refined
 
 
@@ -250,3 +253,29 @@ def noise_and_scale(K: Array, Y: Array) -> tuple[float, float]:
     square = float(np.square(Y).sum(0).mean())
     e = LinearLikelihood(len(K), s.values, np.sqrt(s.values * along), square)
     return e.best(NOISE[0], 1 / (np.finfo(float).eps * math.sqrt(len(K))))
+
+
+def moments_fit(D: int, memory: float) -> bool:
+    """Whether D x D moments, a batch's and the workspace of their eigenvectors do."""
+    return memory >= MOMENT_BYTES * D**2
+
+
+def check_told(s: Eigenpairs, b: Array, ratio: float, square: float, memory_limit: Any) -> None:
+    """Raise a ValueError where directions that were left out for want of memory would move the mean
+    at the rows by more than a share of y.
+
+    With Phi'y = b, noise of this ratio to scale and an eigenvalue l they move it by
+    sqrt(l) |b| / (l + ratio), which is largest at l = ratio; l is at most the least that was kept.
+    """
+    D, r = s.vectors.shape
+    if r == D or not r or square == 0:
+        return
+    least = float(s.values.min())
+    outside = float(np.linalg.norm(b - s.vectors @ (s.vectors.T @ b)))
+    most = min(least, ratio)
+    size = math.sqrt(most) / (most + ratio or 1e-300)
+    if size * outside > MOST_UNTOLD * math.sqrt(square):
+        raise ValueError(
+            f"{D:,} features need their D x D moments ({quantity(MOMENT_BYTES * D * D, 'B')}), and the {r:,} directions "
+            f"that memory_limit={memory_limit!r} has room for miss too much of y; raise it, or use fewer features."
+        )

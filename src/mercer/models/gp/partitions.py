@@ -13,8 +13,9 @@ from mercer.engines.reader import PartitionReader
 from mercer.engines.tree import fold
 from mercer.inputs import Array, Table
 from mercer.lifts.base import seed_of
-from mercer.models.gp.features import FeaturePosterior, moments_fit
+from mercer.models.gp.features import FeaturePosterior
 from mercer.models.gp.fit import begun, map_of
+from mercer.models.gp.linear import moments_fit
 from mercer.models.gp.problem import ProcessSettings
 from mercer.models.maps import FittedMap
 from mercer.models.partitions.maps import MapRecipe, learnt_map

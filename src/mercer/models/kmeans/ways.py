@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from mercer import methods
-from mercer.gpu.devices import device_of, told
+from mercer.gpu.devices import device_of, told, without
 from mercer.inputs import Array, Table
 from mercer.kernels import Linear, Scale
 from mercer.kernels.defaults import is_precomputed, kernel_of
@@ -259,7 +259,11 @@ def _plan(way: str, how: str, found: Found, n: int, s: KMeansSettings) -> Plan:
         24.0 * n * k if isinstance(found, Clusters) else 8.0 * n * (4 if way != "exact" else k + 4)
     )
     return Plan(
-        way, f"{n:,} rows: {how}", {"rows": n, "n_clusters": k}, bytes=size, passes=found.steps
+        way,
+        f"{n:,} rows: {how}{without(s.device)}",
+        {"rows": n, "n_clusters": k},
+        bytes=size,
+        passes=found.steps,
     )
 
 

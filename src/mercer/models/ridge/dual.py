@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.costs import MAX_CHOLESKY_ROWS, systems
 from mercer.costs.systems import NARROW, STEPS, WIDE
-from mercer.gpu.devices import told
+from mercer.gpu.devices import told, without
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels import Linear, Scale
@@ -40,6 +40,7 @@ from mercer.operators.partitioned import PartitionedOperator
 from mercer.plans import Plan, quantity
 from mercer.store import register
 
+EPS = float(np.finfo(float).eps)
 OFF_CENTRE = 0.01  # of k(x, x) is left about the mean, where columns are far from zero
 _SAID = {  # of a matrix that is formed
     STEPS: "few products with it suffice",
@@ -151,7 +152,8 @@ def fit(
         text = "K + alpha / weight has eigenvalues below zero, so K is of no kernel: f solves the equations and minimises nothing"
         warnings.warn(f"{text}; raise alpha.", stacklevel=5)
     made = written(plan, len(rows), solver, found, reason, s.memory)
-    made = replace(made, settings={**made.settings, **value_ways(over.kernel, rows.X)})
+    settings = {**made.settings, **value_ways(over.kernel, rows.X)}
+    made = replace(made, why=made.why + without(s.device), settings=settings)
     off = s.intercept and found.residual > s.tol and is_off_centre(over.kernel, rows.X)
     warn_if_open(made.way, found.residual, s.tol, off_centre=off)
     weights = Weights(alpha, found.coef * unit, found.intercept * unit)
@@ -164,10 +166,18 @@ def expansion(s: RidgeSettings, rows: TrainingRows) -> tuple[Expansion, Any]:
     over = Expansion(kernel, None if s.precomputed else rows.X)
     op = over.operator(rows.X)
     with np.errstate(over="ignore"):
-        if not np.isfinite(op.diag()).all():
+        own = op.diag()
+        if not np.isfinite(own).all():
             raise ValueError(
                 "k(x, x) of some rows is not a finite number; scale the columns of X first."
             )
+    # below this, values have few digits or are zero; beside a larger alpha that changes nothing
+    least = np.finfo(own.dtype).tiny
+    tiny = own.max() < least and np.min(s.alpha) < len(rows) * least / EPS
+    if tiny and not (rows.X.items or s.precomputed) and (rows.X.data != 0).sum():
+        raise ValueError(
+            f"k(x, x) of all rows is too small for {own.dtype}, beside alpha={s.alpha!r}; scale the columns of X first."
+        )
     return over, op
 
 

@@ -12,6 +12,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from mercer.inputs import Array, Table, table
 from mercer.kernels.base import Kernel
+from mercer.lifts.digits import least_share, values_dtype
 from mercer.lifts.landmarks import pivoted
 from mercer.linalg.cg import Map, Solved, conjugate_gradients, refined
 from mercer.ops.philox import Stream, uniforms
@@ -27,8 +28,9 @@ SAMPLE = (
     8,
 )  # the fewest and the most rows that the preconditioner sees, in units of the landmarks
 WORTH = 150  # n / m times this many rows cost as much as a few passes
-# A landmark counts where more than this share of k(z, z) is not told by those before it.
-CUT = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-6}
+# A landmark of float32 rows counts where more than this share of k(z, z) is not told by those before
+# it; where float32 values would hide what counts, and in float64, where more than `FINE` is not.
+CUT = 3e-6
 
 Batch = tuple[Table, Array, "Array | None"]
 Batches = Callable[[], Iterable[Batch]]
@@ -73,8 +75,8 @@ def falkon(
     ----------
     batches : called once a pass, gives (X, Y (n, q), w or None) again and again in the same order
     tol, max_steps : of conjugate gradients; the residual is that of the last pass
-    memory : bytes; k(X, Z) is kept, in the precision of the rows, where it fits beside the m x m
-    factors
+    memory : bytes; k(X, Z) is kept, in the precision of the rows or float64, where it fits beside
+    the m x m factors
 
     Rudi, Carratino and Rosasco, FALKON: an optimal large scale kernel method (2017).
 
@@ -86,9 +88,11 @@ def falkon(
     """
     points = table(landmarks, "landmarks", items=kernel.takes_items)
     kept, root = pivoted(
-        np.asarray(kernel(points.astype(np.float64)), np.float64), CUT[points.dtype]
+        np.asarray(kernel(points.astype(np.float64)), np.float64), least_share(kernel, points, CUT)
     )
-    rows = LandmarkPasses(kernel, points[kept], root, batches, memory - 24.0 * len(kept) ** 2)
+    points = points[kept]
+    points = points.astype(values_dtype(kernel, points, root.diagonal(), CUT))
+    rows = LandmarkPasses(kernel, points, root, batches, memory - 24.0 * len(kept) ** 2)
     first = rows.first(intercept, Stream(seed))
     H = rows.moments(first.sample, first) * (first.total / first.sample_total)
     H.flat[:: len(H) + 1] += alpha
@@ -136,7 +140,7 @@ class FirstPass:
 
 class LandmarkPasses:
     """Sums over the rows of phi(x) = R^-1 k(Z, x), batch by batch; the kernel's values are kept
-    while they fit."""
+    while they fit, in the precision of the points or the rows, whichever is higher."""
 
     def __init__(
         self, kernel: Kernel, points: Table, root: Array, batches: Batches, memory: float
@@ -214,10 +218,10 @@ class LandmarkPasses:
 
     def _fold(self, number: int, X: Table, of: Callable[[Array, slice], Array]) -> Array:
         """The sum over pieces of rows of a function of k(piece, landmarks)."""
-        points = self.points.astype(X.dtype)
+        points = self.points.astype(np.result_type(X.dtype, self.points.dtype))
         centre = centre_of(points, points)
         z = Side(points, centre)
-        step = max(16, PIECE_BYTES // (X.dtype.itemsize * len(points)))
+        step = max(16, PIECE_BYTES // (points.dtype.itemsize * len(points)))
         pieces = cuts(len(X), step)
         settle_allocator()
 
@@ -237,9 +241,9 @@ class LandmarkPasses:
         key = number, at.start
         K = self._kept.get(key)
         if K is None:
-            K = broadcast(
-                self.kernel.on(Tile(Side(X[at], centre), z)), (at.stop - at.start, len(z)), X.dtype
-            )
+            dtype = z.rows.dtype
+            x = Side(X[at].astype(dtype), centre)
+            K = broadcast(self.kernel.on(Tile(x, z)), (at.stop - at.start, len(z)), dtype)
             if K.nbytes <= self.memory:
                 self.memory -= K.nbytes  # which pieces are kept changes no result
                 self._kept[key] = K

@@ -11,11 +11,12 @@ from typing import cast
 import numpy as np
 
 from mercer import methods
-from mercer.gpu.devices import device_of, free_bytes, told
+from mercer.gpu.devices import device_of, free_bytes, told, without
 from mercer.inputs import Array, Matrix, Table
 from mercer.kernels.base import Kernel
 from mercer.lifts import Nystrom
 from mercer.lifts.base import Seed, seed_of, stream_of
+from mercer.lifts.digits import least_share
 from mercer.lifts.landmarks import all_rows, pivoted, without_replacement
 from mercer.models.expansion import Expansion
 from mercer.models.ridge.dual import DualRidge, expansion, penalty, warn_if_open
@@ -146,7 +147,7 @@ def solved_there(
 ) -> LandmarkSolution:
     """The same as `solved` on a GPU, every sum and factor in float64."""
     there, X, Y, w = import_module("mercer.gpu.landmarks"), rows.X, rows.Y[:, at], rows.weights
-    cut = CUT[points.dtype]
+    cut = least_share(kernel, points, CUT)
     kept, inverse = there.whitening(kernel, points, s.gpu, lambda K: pivoted(K, cut))
     sums, total = there.LandmarkSums(kernel, points[kept], inverse, X, w), float(w.sum())
     found = sums.against(np.column_stack([Y, np.ones(len(Y))]))
@@ -182,4 +183,5 @@ def written(
     if s.gpu is not None:
         where = f"{told(s.device)}, in float64" if no_gpu is None else f"on the CPU, as {no_gpu}"
         why = f"{why}; {where}"
+    why += without(s.device)
     return Plan("landmarks", why, settings, 24.0 * m * m + s.memory, 4.0 * n * m * steps, steps + 2)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mercer.gpu.devices import told
+from mercer.gpu.devices import told, without
 from mercer.inputs import Array, Table
 from mercer.invariants import Each, Floats, Is, Number, Whole
 from mercer.linalg.least_squares import solve
@@ -257,7 +257,7 @@ def fit(s: RidgeSettings, rows: TrainingRows, phi: FittedMap, flat: bool) -> Mom
 def where(s: RidgeSettings, phi: FittedMap, X: Table) -> str:
     """On which device the pass goes, where that was asked."""
     if s.gpu is None:
-        return ""
+        return without(s.device)
     why = phi.no_gpu(X)
     return f"; {told(s.device)}, to about 1e-6" if why is None else f"; on the CPU, as {why}"
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
-from mercer.gpu.devices import device_of, told
+from mercer.gpu.devices import device_of, told, without
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is
 from mercer.kernels import Kernel
@@ -68,7 +68,7 @@ class SmoothingSettings:
     def where(self, smoother: Smoother, rows: Table) -> str:
         """Where votes are counted, for the plan."""
         if device_of(self.device) is None:
-            return ""
+            return without(self.device)
         why = smoother.voters.no_gpu(rows)
         return f"; {told(self.device)}, to about 1e-6" if why is None else f"; on the CPU, as {why}"
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.costs import sparse
 from mercer.costs.choice import choose
-from mercer.gpu.devices import device_of, free_bytes, told
+from mercer.gpu.devices import device_of, free_bytes, told, without
 from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian
 from mercer.kernels.base import Kernel
@@ -166,7 +166,7 @@ def no_gpu(op: TiledOperator, device: str) -> str | None:
 def placed(op: TiledOperator, device: str, ways: set[str]) -> str:
     """Where gradients of duals were kept, for a plan; nothing where no device was asked for."""
     if (gpu := device_of(device)) is None:
-        return ""
+        return without(device)
     if ON_GPU in ways:
         digits = "to about 1e-6" if precision_of(op) == "float32" else "in float64"
         return f"; gradients {told(device)}, {digits}"

@@ -11,7 +11,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mercer.tables.arrow import Column, pc
-from mercer.tables.values import MONEY, UNIT_LETTERS, looks_typed
+from mercer.tables.values import UNIT_LETTERS, looks_typed
+from mercer.tables.written import MONEY
 
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 _SPACES = " \u00a0\u2009\u202f"

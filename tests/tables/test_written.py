@@ -1,0 +1,152 @@
+"""Numbers with signs of money, percents, and marks of thousands: one reading a column, kept in files."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from mercer.tables import Columns, open_source
+from mercer.tables.values import numbers
+from mercer.tables.written import currencies, doubtful, undressed, written_of
+
+VALUES = np.round(np.random.default_rng(3).lognormal(7, 1.2, 300), 2)
+
+
+def swapped(x, group="."):
+    return f"{x:,.2f}".translate({ord(","): group, ord("."): ","})
+
+
+FORMS = {
+    "$1,422.50": lambda x: f"${x:,.2f}",
+    "US$ 1,422.50": lambda x: f"US$ {x:,.2f}",
+    "(£1,422.50)": lambda x: f"(£{x:,.2f})",
+    "€ 1.422,50": lambda x: f"€ {swapped(x)}",
+    "1.422,50 EUR": lambda x: f"{swapped(x)} EUR",
+    "1 422,50": lambda x: swapped(x, " "),
+    "1 422,50 €": lambda x: swapped(x, "\u202f") + "\u00a0€",
+    "1422,50 %": lambda x: f"{swapped(x, '')} %",
+    "12.50 %": lambda x: f"{x:.2f} %",
+    "CHF 1'422.50": lambda x: f"CHF {x:,.2f}".replace(",", "'"),
+    "1’422.50": lambda x: f"{x:,.2f}".replace(",", "’"),
+    "−1422.50": lambda x: f"−{x:.2f}",
+    "1.422,50 kg": lambda x: f"{swapped(x)} kg",
+    "$1,422.50/m²": lambda x: f"${x:,.2f}/m²",
+}
+
+
+def batch(cells, **more):
+    return pa.record_batch({"price": cells, "y": np.log(VALUES), **more})
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_prices_are_numbers_at_fit_at_predict_and_from_a_file(form):
+    cells = [form(x) for x in VALUES]
+    sign = -1 if "(" in cells[0] or "−" in cells[0] else 1
+    c = Columns("y").fit([batch(cells)])
+    assert c.treatments_[0].kind == "number"
+    loaded = Columns.from_state(json.loads(json.dumps(c.state())))
+    for one in (c, loaded):
+        read, unread = one.encoders_["price"].read(pa.array(cells))
+        assert read[:, 0].tolist() == (sign * VALUES).tolist()
+        assert unread == 0
+        alone = one.encoders_["price"].read(pa.array(cells[:1]))[0]  # no matter what is beside it
+        assert alone[0, 0] == sign * VALUES[0]
+    new = batch([form(1234.5)] * 300)
+    assert np.array_equal(c.transform(new).X, loaded.transform(new).X)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_target_in_money(form):
+    cells = [form(x) for x in VALUES]
+    sign = -1 if "(" in cells[0] or "−" in cells[0] else 1
+    c = Columns("price").fit([batch(cells)])
+    assert c.task_ == "regression"
+    rows = Columns.from_state(json.loads(json.dumps(c.state()))).transform(batch(cells))
+    assert rows.y.tolist() == (sign * VALUES).tolist()
+
+
+def test_what_could_be_either_is_decided_by_the_column_and_said():
+    lone = [f"{1 + i % 9},{100 + i}" for i in range(300)]  # thousands, as nothing shows another
+    told = Columns("y").fit([batch(lone)])
+    assert told.treatments_[0].action.startswith('Standardised number ("1,100" read as 1100)')
+    assert told.encoders_["price"].read(pa.array(["1,234"]))[0].tolist() == [[1234.0]]
+    for shown, value in (("2,5", 1.234), ("1,234,567", 1234.0), ("0,250", 1.234), ("7.5", 1234.0)):
+        c = Columns("y").fit([batch([*lone[1:], shown])])
+        assert c.encoders_["price"].read(pa.array(["1,234"]))[0].tolist() == [[value]]
+    points = [c.replace(",", ".") for c in lone]
+    for shown, value in (("2.5", 1.234), ("1.234.567", 1234.0), ("1.234,5", 1234.0), ("", 1.234)):
+        c = Columns("y").fit([batch([*points[1:], shown])])
+        assert c.encoders_["price"].read(pa.array(["1.234"]))[0].tolist() == [[value]]
+    assert '("2.101" read as 2.101)' in c.treatments_[0].action
+    comma = Columns("y").fit([batch([*points[1:], "1.234,5"])])
+    assert '("1.234,5" read as 1234.5)' in comma.treatments_[0].action
+
+
+def test_a_plain_column_says_nothing_and_is_read_as_before():
+    c = Columns("y").fit([batch([f"{x:.2f}" for x in VALUES])])
+    assert "read as" not in c.treatments_[0].action
+    assert c.encoders_["price"].written == ".,"
+    assert numbers(pa.array(["1234,5"]))[1].tolist() == [True]  # no cell by itself
+
+
+def test_several_currencies_are_no_numbers():
+    cells = [f"{'$€'[i % 2]}{10 * (i % 7)}" for i in range(300)]
+    t = Columns("y").fit([batch(cells)]).treatments_[0]
+    assert t.kind == "category"
+    assert "numbers in 2 currencies ($, €)" in t.warnings[0]
+    one = ["$5", "7", "$6"] * 100  # some without
+    assert Columns("y").fit([batch(one)]).treatments_[0].kind == "number"
+    few = [*[f"${x:.2f}" for x in VALUES[:-1]], "€5"]
+    assert Columns("y").fit([batch(few)]).treatments_[0].kind == "number"
+
+
+def test_codes_in_groups_are_no_numbers():
+    codes = [f"{110 + i % 5} 0{10 + i % 5}" for i in range(300)]
+    assert written_of(pa.array(codes)) == ".,"
+    assert Columns("y").fit([batch(codes)]).treatments_[0].kind == "category"
+    assert written_of(pa.array([f"{c} €" for c in codes])) == "., "
+
+
+def test_whole_numbers_with_a_unit_that_act_as_codes():
+    level = np.tile(np.arange(1, 7), 50)
+    y = np.where(level % 2, 1.0, -1.0) + 0.01 * VALUES / 1000
+    for form in ("{} kg", "{} 000", "1 00{}", "{},000"):
+        cells = [form.format(v) for v in level]
+        cells[0] = cells[0][0] if form == "{} 000" else cells[0]
+        data = pa.record_batch({"a": cells, "y": y})
+        e = Columns("y").fit([data]).encoders_["a"]
+        codes = e.read(pa.array(cells))[0][:, 0]
+        assert not np.isnan(codes).any()
+        assert len(np.unique(codes)) >= 6
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files(tmp_path, ending):
+    cells = [f"${x:,.2f}" for x in VALUES]
+    other = [FORMS["1.422,50 EUR"](x) for x in VALUES]
+    path = tmp_path / f"t.{ending}"
+    table = pa.table({"price": cells, "other": other, "y": np.log(VALUES)})
+    if ending == "csv":
+        pa.csv.write_csv(table, path)
+    else:
+        pa.parquet.write_table(table, path)
+    c = Columns("y").fit(open_source(path))
+    assert [t.kind for t in c.treatments_[:2]] == ["number", "excluded"]  # the same, in two forms
+
+
+def test_hostile_cells():
+    cells = pa.array(
+        ["", "$", "1,23,45", "1.2.3", "1 2", ",", "€", "5 $ €", "1,234.5.6", "--", None]
+    )
+    for written in (".,", ",.", "., '", ",. "):
+        values, odd = numbers(cells, written=written)
+        assert np.isnan(values).all(), (written, values)
+        assert odd[0] == odd[-1] == False  # noqa: E712
+        assert len(undressed(cells, written)) == len(cells)
+    nothing = pa.array([None, None], pa.string())
+    assert written_of(nothing) == ".,"
+    assert doubtful(nothing) == ""
+    assert currencies(nothing) == []
