@@ -9,15 +9,10 @@ import pytest
 
 from mercer.kernels import Cauchy, Gaussian, Linear, Matern, Polynomial
 from mercer.lifts import Nystrom
-from mercer.lifts.landmarks import (
-    Residual,
-    draw,
-    pivoted,
-    pools,
-    rpcholesky,
-    rpcholesky_factor,
-)
+from mercer.lifts.landmarks import pivoted
 from mercer.lifts.nystrom import MIN_RESIDUAL
+from mercer.lifts.pivots import draw, pools, rpcholesky, rpcholesky_factor
+from mercer.lifts.residual import Residual
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
 from mercer.ops.philox import Stream
@@ -253,7 +248,7 @@ def test_pivoted_rows():
 def test_pools_are_parts_of_each_other_and_end_with_all_rows(n):
     weight = np.ones(n)
     weight[::5] = 0
-    found = [(set(rows.tolist()), most) for rows, most in pools(weight, 7, Stream(0))]
+    found = [(set(pool.rows().tolist()), pool.most) for pool in pools(weight, 7, Stream(0))]
     sizes = [len(rows) for rows, _ in found]
     assert sizes == sorted(sizes)
     assert sizes[-1] == n
@@ -263,7 +258,7 @@ def test_pools_are_parts_of_each_other_and_end_with_all_rows(n):
         assert len(small) == 4 * most
         assert (weight[sorted(small)] > 0).all()
     weight[0] = 3  # of other weights all rows are drawn from, as a pool would miss the heavy ones
-    assert [len(rows) for rows, _ in pools(weight, 7, Stream(0))] == [n]
+    assert [pool.size for pool in pools(weight, 7, Stream(0))] == [n]
 
 
 def test_pivots_of_growing_pools_factor_their_block():
