@@ -20,9 +20,9 @@ from mercer.kernels.defaults import check_domain, is_open, is_precomputed, kerne
 from mercer.kernels.named import Gamma
 from mercer.lifts.base import Lift, Seed, by_rows, stream_of
 from mercer.lifts.landmarks import CHOICES, all_rows, pivoted
+from mercer.lifts.means import means
 from mercer.lifts.pivots import rpcholesky_factor
 from mercer.lifts.residual import in_float64, inverse_of, times_upper
-from mercer.lifts.means import means
 from mercer.operators import KernelOperator, Operator
 from mercer.operators.stored import GivenOperator
 from mercer.operators.tiled import checked_diag

@@ -24,14 +24,20 @@ from mercer.ops.tiles import cuts
 # proposals of one round: a constant, so that the pivots do not depend on how many are wanted
 PROPOSALS = 128
 POOL_ROWS, POOL_SHARE = 1024, 4  # the least rows that pivots are drawn from, and rows a pivot
-LEAP, LEAP_VALUES = 4, 1 << 20  # times as many rows has the pool that follows one of which all is told,
+LEAP, LEAP_VALUES = (
+    4,
+    1 << 20,
+)  # times as many rows has the pool that follows one of which all is told,
 # where pivots and all rows have more values
 ROUND, SURE = 64, 0.05  # rows proposed at a time, and the share untold from which one is taken
-LEAST_TAKEN = 0.25  # of those proposed, or nothing is proposed without a look at the residual
+LEAST_TAKEN = 0.125  # of those proposed, or nothing is proposed without a look at the residual
 EXACT_ROWS = 256  # of which all pivots have the law of one at a time
 CANDIDATES, LEAST_LEFT = 128, 0.01  # rows that the first pivots are the best of, and untold of them
 LAST_ROWS = 256  # that are not told, from which pivots are drawn one at a time
-CHEAP = {True: 1 << 27, False: 1 << 21}  # multiplications, of Gaussians or not, for all values
+CHEAP = {
+    True: 200_000_000,
+    False: 2_000_000,
+}  # multiplications, of Gaussians or not, for all values
 COLUMNS = 32  # multiplications that a value takes beside those of its rows
 POOL = 1 << 40  # the child of a stream that pools are drawn by, beyond those of all rounds
 PROPOSED, SINGLY, OPENING = 2 << 40, 3 << 40, 4 << 40  # and others by which rows are drawn
@@ -97,7 +103,11 @@ def cheap(op: Operator, n: int) -> bool:
     if isinstance(op, GivenOperator):
         return n <= POOL_ROWS
     products = n * n * (op.X.width + COLUMNS)
-    return not op.X.items and n <= POOL_ROWS and products <= CHEAP[type(op.kernel) is Gaussian]
+    return (
+        not op.X.items
+        and n <= POOL_ROWS
+        and products <= CHEAP[type(getattr(op, "kernel", None)) is Gaussian]
+    )
 
 
 def known(op: Operator) -> Operator:
@@ -130,7 +140,7 @@ def greedy(C: Array, most: int, least: float) -> tuple[list[int], float]:
     the others, while more than `least` of it is left on average and of that row; what is left."""
     R, kept, left = C.copy(order="F"), list[int](), C.diagonal().copy()
     squares = np.square(C).sum(0)
-    while len(kept) < most and left.sum() > least * len(left):
+    while len(kept) < most and left.sum() > least * (len(left) - len(kept)):
         gain = (squares - left * left) / np.maximum(left, least)
         gain[left <= least] = -1
         j = int(gain.argmax())
@@ -139,7 +149,7 @@ def greedy(C: Array, most: int, least: float) -> tuple[list[int], float]:
         R = dger(-1.0, c, c, a=R, overwrite_a=1)
         left -= c * c
         kept.append(j)
-    return kept, float(left.mean())
+    return kept, float(left.sum() / max(len(left) - len(kept), 1))
 
 
 def sums(op: Operator, weight: Array) -> Array:
@@ -156,7 +166,7 @@ def proposed(
     pivots: Array = NONE,
     root: Array = NONE,
 ) -> tuple[Array, Array, int]:
-    """More pivots by rejection, while a quarter or more of the rows that are proposed are taken; the
+    """More pivots by rejection, while an eighth or more of the rows that are proposed are taken; the
     factor of their block, and how many rounds there were. Rows that are pivots count as not taken.
 
     Rows are proposed in proportion to k(x, x), and taken with the share of it that the pivots leave
@@ -335,5 +345,3 @@ def accepted(state: Residual, weight: Array, stream: Stream) -> tuple[Array, Arr
     least = np.maximum(u[:, 1] * state.diag[rows], state.floor[rows])
     kept, root = above(state.block(rows), least, state.F.shape[1] - len(state.pivots))
     return rows[kept], root
-
-

@@ -160,5 +160,3 @@ class Residual:
         self.F[pivots, done : done + len(pivots)] = root
         self.diag[pivots] = 0
         self.pivots += pivots.tolist()
-
-
