@@ -132,7 +132,7 @@ def opened(op: Operator, m: int, stream: Stream, weight: Array) -> tuple[Array, 
     K = np.asarray(op.restrict(rows).astype(np.float64).block(), np.float64)
     size = np.sqrt(K.diagonal())
     kept, left = greedy(K / size / size[:, None], min(m, ROUND), LEAST_LEFT)
-    return rows[kept], np.linalg.cholesky(K[np.ix_(kept, kept)]), left > SURE
+    return rows[kept], np.linalg.cholesky(K[np.ix_(kept, kept)]), left > LEAST_LEFT
 
 
 def greedy(C: Array, most: int, least: float) -> tuple[list[int], float]:
