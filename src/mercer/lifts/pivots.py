@@ -59,8 +59,8 @@ def rpcholesky_factor(
     """Pivots of a Cholesky factorisation, drawn in proportion to the residual's diagonal: E tr(K -
     Q) is near the best of rank m.
 
-    At first nothing is eliminated: see `opened` and `proposed`. Once most of what is proposed is told by the
-    pivots, they are drawn from the residual, one at a time or in rounds of that law. Rows of one
+    At first nothing is eliminated from other rows: see `opened` and `proposed`. Once most of what
+    is proposed is told by the pivots, they are drawn from the residual, one at a time or in rounds of that law. Rows of one
     weight are drawn from a pool of some of them, the pivots and random ones, at least four rows a
     pivot, which grows as pivots do: O(m^3) time, O(m^2) memory, whatever n is. Where pivots tell
     all of a pool, the next one has four times its rows, or is all rows, as they are of other
