@@ -9,15 +9,10 @@ import pytest
 
 from mercer.kernels import Cauchy, Gaussian, Linear, Matern, Polynomial
 from mercer.lifts import Nystrom
-from mercer.lifts.landmarks import (
-    Residual,
-    draw,
-    pivoted,
-    pools,
-    rpcholesky,
-    rpcholesky_factor,
-)
+from mercer.lifts.landmarks import pivoted
 from mercer.lifts.nystrom import MIN_RESIDUAL
+from mercer.lifts.pivots import draw, greedy, pools, rpcholesky, rpcholesky_factor
+from mercer.lifts.residual import Residual, inverse_of, times_upper
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
 from mercer.ops.philox import Stream
@@ -253,7 +248,7 @@ def test_pivoted_rows():
 def test_pools_are_parts_of_each_other_and_end_with_all_rows(n):
     weight = np.ones(n)
     weight[::5] = 0
-    found = [(set(rows.tolist()), most) for rows, most in pools(weight, 7, Stream(0))]
+    found = [(set(pool.rows().tolist()), pool.most) for pool in pools(weight, 7, Stream(0))]
     sizes = [len(rows) for rows, _ in found]
     assert sizes == sorted(sizes)
     assert sizes[-1] == n
@@ -263,7 +258,7 @@ def test_pools_are_parts_of_each_other_and_end_with_all_rows(n):
         assert len(small) == 4 * most
         assert (weight[sorted(small)] > 0).all()
     weight[0] = 3  # of other weights all rows are drawn from, as a pool would miss the heavy ones
-    assert [len(rows) for rows, _ in pools(weight, 7, Stream(0))] == [n]
+    assert [pool.size for pool in pools(weight, 7, Stream(0))] == [n]
 
 
 def test_pivots_of_growing_pools_factor_their_block():
@@ -313,3 +308,68 @@ def test_a_stray_is_found_behind_rows_that_are_told():
         found, _ = rpcholesky_factor(op, 40, Stream(seed), np.ones(6000), 1e-11)
         assert 4321 in found
         assert len(found) < 40
+
+
+def test_greedy_pivots_are_those_of_a_plain_search():
+    """Each tells most of the diagonal of the others, found by eliminating every one of them."""
+    X = np.vstack([shared(40, 3), shared(5, 3), shared(40, 3)[:6]])  # some rows twice
+    C = Gaussian(1.0)(X)
+    found, left = greedy(C, 12, 0.01)
+    R = C.copy()
+    for j in found:
+        gain = (np.square(R).sum(0) - np.square(R.diagonal())) / np.maximum(R.diagonal(), 0.01)
+        assert gain[j] >= gain[R.diagonal() > 0.01].max() - 1e-12
+        R -= np.outer(R[j], R[j]) / R[j, j]
+    assert left == pytest.approx(R.diagonal().sum() / (len(C) - len(found)))
+    assert len(greedy(C, 51, 0.3)[0]) < 51
+
+
+def test_few_pivots_leave_less_than_rows_at_random():
+    """By a twentieth or more on average, of 24 rows of kernels of every roughness."""
+    ratios = []
+    for d, seed in product((8, 20, 60), range(3)):
+        X, kernel = shared(3000, d, seed), Gaussian(1.2 * d**0.5)
+        mean = [
+            np.mean([left_of(kernel, choice, X, s) for s in range(4)])
+            for choice in ("rpcholesky", "uniform")
+        ]
+        ratios.append(mean[0] / mean[1])
+    assert np.mean(ratios) < 0.95
+    assert max(ratios) < 1.01
+
+
+def left_of(kernel, choice, X, seed):
+    F = Nystrom(kernel, 24, choice, random_state=seed).fit_transform(X)
+    return 1 - np.square(F).sum(1).mean()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("m", [1, 5, 64, 131])
+def test_products_with_a_triangle_in_place(m, dtype):
+    rng = np.random.default_rng(0)
+    F, root = rng.normal(size=(300, m)).astype(dtype), np.triu(rng.normal(size=(m, m)))
+    root = root.astype(dtype)
+    plain, part = F @ root, F[17:200]
+    times_upper(part, root)
+    np.testing.assert_allclose(part, plain[17:200], atol=100 * np.finfo(dtype).eps * m)
+    L = np.tril(rng.normal(size=(m, m)) / m) + np.eye(m)
+    np.testing.assert_allclose(inverse_of(L) @ L, np.eye(m), atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("d", "m", "n"), [(1, 100, 6000), (2, 300, 20000)])
+def test_features_of_a_look_are_those_of_transform(d, m, n, dtype):
+    """Pools are told, and so are most rows: what was found of them is not computed again."""
+    X = shared(n, d, 2).astype(dtype)
+    X[17] += 30  # a stray, found after the look
+    phi = Nystrom(Gaussian(1.5 * d), m, random_state=0)
+    F = phi.fit_transform(X)
+    assert F.dtype == dtype
+    assert F.shape == (n, phi.n_features_out_)
+    assert phi.n_features_out_ < m
+    G = phi.transform(X)  # features are rounded by eps / sqrt(cut) and more, their products less
+    exact = dtype == np.float64
+    np.testing.assert_allclose(F, G, atol=1e-7 if exact else 1e-3)
+    np.testing.assert_allclose(F[:300] @ F.T, G[:300] @ G.T, atol=1e-10 if exact else 1e-4)
+    np.testing.assert_allclose(np.square(F, dtype=float).sum(1), 1, atol=1e-3)
+    assert 17 in phi.landmark_indices_

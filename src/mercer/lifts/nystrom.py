@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import solve_triangular
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Matrix, Table, sample_weights, table
@@ -20,23 +19,17 @@ from mercer.kernels.defaults import check_domain, is_open, is_precomputed, kerne
 from mercer.kernels.named import Gamma
 from mercer.lifts.base import Lift, Seed, by_rows, stream_of
 from mercer.lifts.digits import least_share, values_dtype, warn_if_hidden
-from mercer.lifts.landmarks import (
-    CHOICES,
-    all_rows,
-    in_float64,
-    pivoted,
-    rpcholesky_factor,
-    times_upper,
-)
+from mercer.lifts.landmarks import CHOICES, all_rows, pivoted
 from mercer.lifts.means import means
+from mercer.lifts.pivots import rpcholesky_factor
+from mercer.lifts.residual import in_float64, inverse_of, times_upper
+from mercer.lifts.written import Fill, filled, of_few, written
 from mercer.operators import KernelOperator, Operator
 from mercer.operators.stored import GivenOperator
 from mercer.operators.tiled import checked_diag
-from mercer.ops.distances import TOLERANCE, precise_enough
 from mercer.ops.threads import single_blas
-from mercer.ops.tiles import broadcast
+from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
-from mercer.pairs.gaussian import GaussianPairs
 from mercer.pairs.side import square_norms
 from mercer.store import register
 
@@ -45,6 +38,7 @@ from mercer.store import register
 # is eps / sqrt(share), what the feature tells sqrt(share). Of float32 rows under some kernels too,
 # whose values are then float64 (`mercer.lifts.digits`).
 MIN_RESIDUAL = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-5}
+LOOK_VALUES = 1 << 16  # features that are squared at a time
 Choice = tuple[Table, "Array | None", Array]  # landmarks, the rows they are, and their root
 
 
@@ -138,35 +132,58 @@ class Nystrom(Lift):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose the landmarks, rows in proportion to their weights, and factor their matrix."""
-        return self._fit(self._rows(X, reset=True), sample_weight)
+        self._fit(self._rows(X, reset=True), sample_weight)
+        return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Matrix:
         """`fit`, and the features of the same rows, which are looked at once."""
         rows = self._rows(X, reset=True)
-        return self._fit(rows, sample_weight)._mapped(rows)
+        return self._mapped(rows, self._fit(rows, sample_weight))
 
-    def _fit(self, rows: Table, sample_weight: Any) -> Self:
+    def _fit(self, rows: Table, sample_weight: Any) -> Array | None:
+        """The first features of all rows, where they are known."""
         weight = self._weight(rows, sample_weight)
         self.kernel_ = "precomputed" if self._pairwise else _resolved(kernel_of(self), rows, weight)
         if not (self._pairwise or rows.items):
             checked_diag(self.kernel_, rows)
             warn_if_hidden(self.kernel_, rows)
+        look = _Look(self, rows)
         with single_blas():  # the same bits whatever the number of threads
-            self._factor(*self._choose(rows, weight))
-        return self
+            self._factor(*self._choose(rows, weight, look))
+        return look.features
 
     def transform(self, X: Any) -> Matrix:
         """k(X, L) R^-1, (n, D); float32 stays float32."""
         check_is_fitted(self)
         return self._mapped(self._rows(X, reset=False))
 
-    def _mapped(self, rows: Table) -> Matrix:
-        values = self._values(rows)
-        if rows.items:
-            return values(slice(0, len(rows))) @ self.components_
-        root = self.components_.astype(self._digits(rows), copy=False)
+    def _mapped(self, rows: Table, known: Array | None = None) -> Matrix:
+        """All features of rows of which the first ones may be known."""
+        dtype = self._digits(rows)
+        known = known if dtype == rows.dtype else None
+        k = 0 if known is None else known.shape[1]
+        if known is not None and k == self.n_features_out_:
+            return known
+        fill = self._values(rows, dtype)
+        root = self.components_.astype(dtype, copy=False)
         F = np.empty((len(rows), len(root)), rows.dtype)
-        by_rows(rows.data, len(root), lambda _, at: times_upper(values(at), root, F[at]))
+
+        def piece(at: slice) -> None:
+            to = F[at]
+            K = to if dtype == F.dtype else np.empty(to.shape, dtype)
+            fill(at, K)
+            if known is None:
+                times_upper(K, root)
+                if K is not to:
+                    to[:] = K
+                return
+            new = K @ root[:, k:]
+            to[:, :k], to[:, k:] = known[at], new
+
+        if rows.items:
+            piece(slice(0, len(rows)))
+        else:
+            by_rows(rows.data, len(root), lambda _, at: piece(at))
         return F
 
     def inverse_transform(self, F: Any) -> Array:
@@ -219,7 +236,7 @@ class Nystrom(Lift):
         X = np.empty((len(rows), 1)) if rows.items else rows.data
         return sample_weights(sample_weight, X)
 
-    def _choose(self, rows: Table, weight: Array) -> Choice:
+    def _choose(self, rows: Table, weight: Array, look: _Look) -> Choice:
         """The landmarks that count, the rows they are, and the Cholesky factor of their kernel
         matrix, in float64."""
         cut = self._cut(rows)
@@ -234,7 +251,10 @@ class Nystrom(Lift):
         # Pivots keep the order in which they were drawn, unless weights chose rows that tell little
         # before rows that tell much.
         if self.landmarks == "rpcholesky" and drawn and np.ptp(weight[weight > 0]) == 0:
-            index, root = rpcholesky_factor(op, m, stream_of(self.random_state), weight, cut)
+            coarse = rows.items or cut < MIN_RESIDUAL[rows.dtype]  # than what is looked for
+            index, root = rpcholesky_factor(
+                op, m, stream_of(self.random_state), weight, cut, None if coarse else look
+            )
             return rows[index], index, root
         index = self._indices(op, rows, m, weight)
         if self.landmarks == "kmeans" and drawn:
@@ -277,9 +297,7 @@ class Nystrom(Lift):
     def _factor(self, points: Table, index: Array | None, root: Array) -> None:
         self.landmarks_ = None if self._pairwise else points.data
         self.landmark_indices_ = index
-        self.components_ = np.ascontiguousarray(
-            solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False).T
-        )
+        self.components_ = np.ascontiguousarray(inverse_of(root).T)
         self.n_features_out_ = len(root)
 
     def _digits(self, rows: Table) -> np.dtype[Any]:
@@ -291,18 +309,17 @@ class Nystrom(Lift):
         points = Table(self.landmarks_, rows.columns).astype(rows.dtype)
         return values_dtype(self.kernel_, points, told, MIN_RESIDUAL[rows.dtype])
 
-    def _values(self, rows: Table) -> Callable[[slice], Array]:
-        """The function k(x, L) of pieces of these rows."""
+    def _values(self, rows: Table, dtype: np.dtype[Any]) -> Fill:
+        """What writes k(x, L) of pieces of these rows, computed in this precision."""
         if self._pairwise:
             index = self.landmark_indices_
             assert index is not None
-            return lambda at: GivenOperator(rows.data[at]).block(cols=index)
-        dtype = self._digits(rows)
+            return written(lambda at: GivenOperator(rows.data[at]).block(cols=index))
         kernel, points = self.kernel_, Table(self.landmarks_, rows.columns).astype(dtype)
         points = Table(_like(points.data, rows), rows.columns)
         pairs = kernel.fast(rows, points) if dtype == rows.dtype else None
         if pairs is not None:
-            return partial(_filled, pairs, len(points), dtype)
+            return partial(filled, pairs)
         centre = centre_of(points, points)
         z = Side(points, centre)
 
@@ -311,13 +328,14 @@ class Nystrom(Lift):
             K = kernel.on(Tile(Side(part, centre), z))
             return broadcast(K, (len(part), len(points)), dtype)
 
+        fill = written(plain)
         plainly = (
             rows.sparse
             or dtype != rows.dtype
             or type(kernel) is not Gaussian
             or np.ndim(kernel.bandwidth) > 0
         )
-        return plain if plainly else _of_few(kernel.bandwidth, rows.data, points.data, plain)
+        return fill if plainly else of_few(kernel.bandwidth, rows.data, points.data, fill)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -338,35 +356,24 @@ def _resolved(kernel: Any, rows: Table, weight: Array) -> Kernel:
     return positioned(resolve(kernel, rows), rows)
 
 
-def _filled(pairs: GaussianPairs, m: int, dtype: Any, at: slice) -> Array:
-    """The values of some rows with all m points."""
-    K = np.empty((at.stop - at.start, m), dtype)
-    pairs.fill(at, slice(0, m), K, 0, 0, np.empty(K.size, pairs.dtype))
-    return K
+@dataclass
+class _Look:
+    """What landmarks tell of all rows, which are the features that a map would have by them: where
+    no other landmark is found after it, those that it has."""
 
+    phi: Nystrom
+    rows: Table
+    features: Array | None = None
 
-def _of_few(
-    bandwidth: float, rows: Array, points: Array, plain: Callable[[slice], Array]
-) -> Callable[[slice], Array]:
-    """exp(-|x - z|^2 / (2 bandwidth^2)) of pieces of rows, from their products with the points and
-    both norms: no copies of the rows, and no loop to compile. Where squared distances would lose
-    digits, as far from the origin, `plain`, which is what it is tested against."""
-    with np.errstate(all="ignore"):
-        scaled = points / points.dtype.type(bandwidth) / points.dtype.type(bandwidth)
-        z = np.einsum("ij,ij->i", points, scaled)
-
-    def values(at: slice) -> Array:
-        part = rows[at]
-        with np.errstate(all="ignore"):
-            x = np.einsum("ij,ij->i", part, part) / z.dtype.type(bandwidth) ** 2
-            if not precise_enough(x, z, z.dtype, TOLERANCE[z.dtype]):
-                return plain(at)
-            E = part @ scaled.T
-        E -= 0.5 * x[:, None]
-        E -= 0.5 * z
-        return np.asarray(np.exp(np.minimum(E, 0, out=E), out=E))
-
-    return values
+    def __call__(self, index: Array, root: Array) -> Array:
+        self.phi._factor(self.rows[index], index, root)
+        self.features = F = self.phi._mapped(self.rows)
+        return np.concatenate(
+            [
+                np.square(F[at], dtype=np.float64).sum(1)
+                for at in cuts(len(F), LOOK_VALUES // F.shape[1])
+            ]
+        )
 
 
 def _dense(A: Matrix) -> Array:

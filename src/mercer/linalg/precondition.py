@@ -11,7 +11,8 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from mercer.inputs import Array
-from mercer.lifts.landmarks import PROPOSALS, Residual, accepted
+from mercer.lifts.pivots import PROPOSALS, accepted
+from mercer.lifts.residual import Residual
 from mercer.operators import Operator
 from mercer.ops.philox import Stream
 from mercer.ops.threads import single_blas

@@ -14,7 +14,8 @@ from mercer.invariants import Counts, Each, Floats, Ints, Is, Number, Text, Whol
 from mercer.kernels import Linear
 from mercer.kernels.algebra import Scale
 from mercer.kernels.base import Kernel
-from mercer.lifts.landmarks import in_float64, rpcholesky
+from mercer.lifts.pivots import rpcholesky
+from mercer.lifts.residual import in_float64
 from mercer.models.expansion import Expansion, widened
 from mercer.models.maps import FittedMap
 from mercer.models.penalties import PenaltyPath
