@@ -15,6 +15,7 @@ from scipy.linalg.lapack import spotrf
 from mercer.ops import gaussian
 from mercer.ops.threads import n_threads, single_blas
 from mercer.ops.triangles import multiplied
+from mercer.pairs.gaussian import GaussianPairs, RowsWithNorms
 
 Clock = Callable[[], float]
 PIECE = 256  # rows and columns of values that stay in a core's cache
@@ -54,9 +55,10 @@ class Least:
             more = ((0, 0), (0, int(X.shape[1] == 1)))
             left, right, out = np.pad(X, more), np.pad(Z, more), np.empty((len(X), len(Z)), X.dtype)
             return self._best(lambda: np.matmul(left, right.T, out=out))
-        turned, out = Z.tocsc(), np.empty((X.shape[0], Z.shape[0]), X.dtype)
-        left, right = (X.indptr, X.indices, X.data), (turned.indptr, turned.indices, turned.data)
-        loop = self._best(lambda: gaussian.sparse_products(*left, 0, *right, out)) / n_threads()
+        pairs = GaussianPairs(*(RowsWithNorms.sparse(A, 1.0) for A in (X, Z)), 0.5)
+        out = np.empty((X.shape[0], Z.shape[0]), pairs.dtype)
+        every = slice(0, len(out)), slice(0, out.shape[1])
+        loop = self._best(lambda: pairs.sparse_products(*every, out, half=False)) / n_threads()
         return min(loop, self._products(X.toarray(), Z.toarray()))
 
     def _values(self, count: int, dtype: Any) -> float:

@@ -199,7 +199,7 @@ class GaussianPairs:
 
     def _products(self, rows: slice, cols: slice, P: Array, half: bool) -> None:
         if not isinstance(self.left.A, np.ndarray):
-            self._sparse_products(rows, cols, P, half)
+            self.sparse_products(rows, cols, P, half)
             return
         A, B = self.left.A[rows], self.right.A[cols]
         itself = self.left is self.right and rows == cols
@@ -210,7 +210,8 @@ class GaussianPairs:
             if cut:
                 np.matmul(A[:cut], B.T, out=P[:cut])
 
-    def _sparse_products(self, rows: slice, cols: slice, P: Array, half: bool) -> None:
+    def sparse_products(self, rows: slice, cols: slice, P: Array, half: bool) -> None:
+        """P = the inner products of these sparse rows; of a half only those above its diagonal."""
         X, (begin, end, at, other) = self.left.A, self.right.turned(cols)
         start, places = unsigned(X.indptr), unsigned(X.indices)
         begin = begin.copy() if half else begin

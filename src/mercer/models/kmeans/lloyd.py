@@ -20,6 +20,7 @@ from mercer.ops.threads import single_blas
 
 LOG = logger("kmeans")
 TINY = np.finfo(np.float64).tiny
+ROUNDING = 32  # of the last digit of |x|^2 + |mean|^2: less than this between them is none
 
 
 class RowSpace(Protocol):
@@ -54,8 +55,12 @@ class KernelSpace:
         return np.maximum(self.diag[:, None] - 2 * K + self.diag[rows], 0)
 
     def to_means(self, A: Array) -> Array:
+        """Zero where rounding is all that is left, so that of equal means copies go to one."""
         P = self._times(A)
-        return np.maximum(self.diag[:, None] - 2 * P + means_square(A, P), 0)
+        both = self.diag[:, None] + means_square(A, P)
+        left = both - 2 * P
+        both *= ROUNDING * np.finfo(self.op.dtype).eps
+        return np.where(left > both, left, 0)
 
     def inner(self, A: Array) -> Array:
         return np.asarray(A.T @ self._times(A))
