@@ -14,6 +14,7 @@ if os.environ.get("TRITON_INTERPRET") != "1" and not torch.cuda.is_available():
     pytest.skip("no GPU, and TRITON_INTERPRET=1 was not set", allow_module_level=True)
 
 from mercer.gpu.choices import has_kink, part_of  # noqa: E402
+from mercer.gpu.conjugate import ConjugateGradients  # noqa: E402
 from mercer.gpu.contract import Sums  # noqa: E402
 from mercer.gpu.derivatives import TracedResults  # noqa: E402
 from mercer.gpu.launch import LaunchGrid  # noqa: E402
@@ -200,11 +201,17 @@ def test_rounds_that_lead_astray_are_not_kept(monkeypatch):
     X = np.random.default_rng(0).normal(size=(60, 2))
     B = np.column_stack([np.ones(60), X[:, 0], np.zeros(60)])
     system = GPUSolver(rank=10).init(GPUOperator(Gaussian(), X), np.full(60, 0.1))
-    right = system._iterated
-    monkeypatch.setattr(type(system), "_iterated", lambda s, R, *how: (1e3 * R, 1))
+    right = ConjugateGradients._forward
+
+    def astray(self):
+        right(self)
+        self.X.copy_(1e3 * B_there)
+
+    B_there = torch.from_numpy(B).to(system.d.device)
+    monkeypatch.setattr(ConjugateGradients, "_forward", astray)
     found = system.solve(B)
     assert found.residual == 1.0
     assert not found.x.any()
     np.testing.assert_array_equal(found.remainder, B)
-    monkeypatch.setattr(type(system), "_iterated", lambda s, *how: right(*how))
+    monkeypatch.undo()
     assert system.solve(B).residual <= 1e-6

@@ -25,6 +25,7 @@ MAX_SUMS = 8  # right-hand sides in one launch of sums
 MAX_SIDES = 64  # in one launch of products
 MAX_BESIDE = 2  # beyond a power of two, which padding would double
 WAVES = 8  # blocks of rows a multiprocessor, below which columns are shared out too
+TINY = 1e-300  # of a column without numbers
 GROUP = 16  # columns whose sums one program keeps
 # of |x|^2 in squared bandwidths: beyond, near pairs are taken by differences, or by two pieces
 MEAN_SPREAD, MOST_SPREAD, TF32_SPREAD = 8.0, 100.0, 64.0
@@ -146,12 +147,17 @@ class DevicePairs:
     def times(self, W: Tensor) -> Tensor:
         """(results, n, q) in float64 for W (m, q)."""
         count, q = len(self.source.results), W.shape[1]
+        runs = [*self._runs(count, q)]
+        if len(runs) == 1:
+            return self._run(W).contiguous()
         out = torch.empty((count, len(self.X), q), dtype=torch.float64, device=self.X.device)
-        for at in self._runs(count, q):
-            some = W[:, at]
-            many = some.shape[1] > MAX_SUMS and self.precision != "float64"
-            out[:, :, at] = self._products(some) if many else self._sums(some)
+        for at in runs:
+            out[:, :, at] = self._run(W[:, at])
         return out
+
+    def _run(self, W: Tensor) -> Tensor:
+        many = W.shape[1] > MAX_SUMS and self.precision != "float64"
+        return self._products(W) if many else self._sums(W)
 
     def _runs(self, count: int, q: int) -> Iterator[slice]:
         """Columns that go in one launch: few by sums; as many as a power of two and a few more by
@@ -174,16 +180,14 @@ class DevicePairs:
 
     def _products(self, W: Tensor) -> Tensor:
         """One result after the other."""
-        V, size = self._scaled(W)
         width = 1 << max(4, (W.shape[1] - 1).bit_length())
-        padded = torch.zeros((len(V), width), dtype=self.dtype, device=V.device)
-        padded[:, : V.shape[1]] = V
+        V, size = self._scaled(W, width)
         out = []
         for name in self.source.names:
             one = self if len(self.source.names) == 1 else self._alone[name]
-            found = one._launched(MatrixProducts(width, DIGITS[self.precision]), padded, {})
+            found = one._launched(MatrixProducts(width, DIGITS[self.precision]), V, {})
             out.append(found[: len(self.X), : W.shape[1]] * size)
-        return torch.stack(out)
+        return torch.stack(out) if len(out) > 1 else out[0][None]
 
     @cached_property
     def _alone(self) -> dict[str, DevicePairs]:
@@ -212,12 +216,12 @@ class DevicePairs:
         out[: part.shape[1], : len(part)] = part.T.to(self.dtype)
         return out
 
-    def _scaled(self, W: Tensor) -> tuple[Tensor, Tensor]:
+    def _scaled(self, W: Tensor, width: int | None = None) -> tuple[Tensor, Tensor]:
         """W with its padding, each column in units of its largest number; these."""
-        top = W.abs().amax(dim=0).double()
-        size = torch.where(top > 0, top, 1.0)
-        V = torch.zeros((self.grid.columns, W.shape[1]), dtype=self.dtype, device=W.device)
-        V[: len(W)] = (W / size).to(self.dtype)
+        q = W.shape[1]
+        size = W.abs().amax(dim=0).double().clamp(min=TINY)
+        V = torch.zeros((self.grid.columns, width or q), dtype=self.dtype, device=W.device)
+        torch.div(W, size, out=V[: len(W), :q])
         return V, size
 
     def program(self, contraction: Contraction) -> TileProgram:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.gpu.backend import Tensor, torch
+from mercer.gpu.conjugate import ConjugateGradients
 from mercer.gpu.solve import GPUSystem
 from mercer.inputs import Array
 
@@ -38,29 +39,12 @@ def jacobi(system: GPUSystem, E: Tensor, steps: int, tol: float) -> JacobiCoeffi
     Z = P.correlated(E)
     W = P.solve(Z)
     size = torch.sqrt(n / (Z * W).sum(dim=0))
-    return _iterated(system, Z * size, W * size, min(steps, n), tol)
-
-
-def _iterated(
-    system: GPUSystem, Z: Tensor, W: Tensor, steps: int, tol: float
-) -> JacobiCoefficients:
-    R, D, X = Z.clone(), W, torch.zeros_like(Z)
-    gamma = (R * D).sum(dim=0)
-    first, on = gamma.clone(), torch.ones_like(gamma, dtype=torch.bool)
-    alphas, betas = [Z[:0]], [Z[:0]]
-    for _ in range(steps):
-        AD = system.times(D)
-        curve = (D * AD).sum(dim=0)
-        on = on & (curve > 0) & (gamma > tol**2 * first)
-        if not bool(on.any()):
-            break
-        step = torch.where(on, gamma / torch.where(on, curve, 1.0), 0.0)
-        R, X = R - step * AD, X + step * D
-        V = system.P.solve(R)
-        new = (R * V).sum(dim=0)
-        ratio = torch.where(on, new / gamma, 0.0)
-        D, gamma = V + ratio * D, torch.where(on, new, gamma)
-        alphas.append(torch.where(on, step, torch.nan)[None])
-        betas.append(torch.where(on, ratio, torch.nan)[None])
-    a, b = (np.asarray(torch.cat(part).cpu().numpy()) for part in (alphas, betas))
-    return JacobiCoefficients(a, b, X, W)
+    Z, W = Z * size, W * size
+    made = ConjugateGradients(system, Z, by_residual=False)
+    made.start(Z, W, torch.full_like(size, tol**2 * n))
+    found = [Z.new_zeros((2, 0, len(size)))]
+    found += [torch.stack([made.step, made.ratio])[:, None] for _ in made.steps(min(steps, n))]
+    a, b = torch.cat(found, dim=1).cpu().numpy()
+    ended = a == 0
+    a[ended] = b[ended] = np.nan
+    return JacobiCoefficients(a, b, made.X, W)

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.costs.pivots import PivotSearch
 from mercer.gpu.backend import Tensor, torch
+from mercer.gpu.conjugate import ConjugateGradients
 from mercer.gpu.devices import free_bytes
 from mercer.gpu.operator import GPUOperator
 from mercer.inputs import Array
@@ -17,7 +18,8 @@ from mercer.linalg.cg import Solved
 from mercer.plans import quantity
 
 PIECE = 1 << 17  # rows of columns that are formed at a time
-LEAST, PROPOSALS, ROUNDS = 64, 128, 3  # pivots drawn at a time; or one part of those there are
+LEAST, ROUNDS = 64, 3  # pivots drawn at a time; or one part of those there are
+FIRST, ROWS = (128, 256), 64  # as many at first; within these, one for so many rows
 DRAWN = 1 << 28  # bytes of the columns of pivots that are drawn at a time
 MIN_RESIDUAL = 1e-6  # of k(x, x): less than this left of it is rounding
 OWN = 1e-4  # of what is left of a pivot: less than this beside others is a sum of them
@@ -111,9 +113,10 @@ class Preconditioner:
         return (low + E[self.rank :]) / self.s[:, None]
 
     def solve(self, R: Tensor) -> Tensor:
-        U = self.s[:, None] * R
+        s = self.s[:, None]
+        U = s * R
         inner = self.inverse.T @ (self.inverse @ (self.S.T @ U.float()).double())
-        return self.s[:, None] * (U - (self.S @ inner.float()).double())
+        return U.sub_(self.S @ inner.float()).mul_(s)
 
     @property
     def logdet(self) -> float:
@@ -134,8 +137,7 @@ def pivoted_factor(
     most, trace = _told(left)
     floor, done, ranks, traces = MIN_RESIDUAL * most, 0, [0], [trace]
     while done < rank and most > floor:
-        count = max(LEAST, min(max(PROPOSALS, done // ROUNDS), DRAWN // (4 * n)))
-        drawn = _drawn(left, min(count, rank - done), rng)
+        drawn = _drawn(left, min(_proposals(n, done), rank - done), rng)
         G = _columns(op, drawn) - F[:, :done] @ F[drawn, :done].T
         keep, L = _factor(G[drawn].double(), floor)
         if len(keep):
@@ -152,6 +154,12 @@ def pivoted_factor(
             if not search.worth_more(ranks, traces):
                 break
     return F[:, :done]
+
+
+def _proposals(n: int, done: int) -> int:
+    """How many pivots are drawn at a time: more of many rows, as a draw waits several times."""
+    first = min(max(n // ROWS, FIRST[0]), FIRST[1])
+    return max(LEAST, min(max(first, done // ROUNDS), DRAWN // (4 * n)))
 
 
 def _told(left: Tensor) -> tuple[float, float]:
@@ -249,7 +257,7 @@ class GPUSystem:
 
     def times(self, V: Tensor) -> Tensor:
         """A V"""
-        return self.op @ V + self.d[:, None] * V
+        return torch.addcmul(self.op @ V, self.d[:, None], V)
 
     def on_device(self, A: Array) -> Tensor:
         """An array as a tensor beside the system's, in float64."""
@@ -276,12 +284,14 @@ class GPUSystem:
         size = torch.linalg.vector_norm(target, dim=0)
         X, R, steps = torch.zeros_like(target), target.clone(), 0
         exact = self.op if self.of.tol >= LOOSE else self.op.exact
+        rounds = ConjugateGradients(self, target, by_residual=True)
         worst = 1.0
         for _ in range(MAX_ROUNDS):
             norms = torch.linalg.vector_norm(R, dim=0)
             goal = torch.maximum(0.5 * self.of.tol * size, INNER_TOLERANCE * norms)
-            change, used = self._iterated(R, goal, self.of.max_steps - steps)
-            steps += used
+            rounds.start(R, self.P.solve(R), goal)
+            steps += sum(1 for _ in rounds.steps(self.of.max_steps - steps))
+            change = rounds.X
             left = target - (exact @ (X + change) + self.d[:, None] * (X + change))
             new = torch.linalg.vector_norm(left, dim=0)
             gained = new < norms  # not where float32 products led astray, or to no number
@@ -293,21 +303,3 @@ class GPUSystem:
             if not bool(open_.any()) or steps >= self.of.max_steps or stuck:
                 break
         return X, R, worst, steps
-
-    def _iterated(self, B: Tensor, goal: Tensor, max_steps: int) -> tuple[Tensor, int]:
-        """Conjugate gradients for all columns until |r| <= goal."""
-        X, R, steps = torch.zeros_like(B), B.clone(), 0
-        P, gamma = torch.zeros_like(B), torch.ones(B.shape[1], dtype=B.dtype, device=B.device)
-        on = torch.linalg.vector_norm(R, dim=0) > goal
-        while steps < max_steps and bool(on.any()):
-            Z = self.P.solve(R)
-            new = (R * Z).sum(dim=0)
-            P = Z + (new / gamma) * P if steps else Z
-            AP = self.times(P)
-            steps += 1
-            curve = (P * AP).sum(dim=0)
-            fine = on & (curve > 0) & (new > 0)
-            step = torch.where(fine, new / torch.where(fine, curve, 1.0), 0.0)
-            X, R, gamma = X + step * P, R - step * AP, torch.where(fine, new, gamma)
-            on = fine & (torch.linalg.vector_norm(R, dim=0) > goal)
-        return X, steps
