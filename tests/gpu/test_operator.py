@@ -215,3 +215,20 @@ def test_rounds_that_lead_astray_are_not_kept(monkeypatch):
     np.testing.assert_array_equal(found.remainder, B)
     monkeypatch.undo()
     assert system.solve(B).residual <= 1e-6
+
+
+@pytest.mark.parametrize("q", [9, 16, 40])
+@pytest.mark.parametrize(
+    "k", [Gaussian(0.5), 1e9 * Gaussian(3.0) + Linear(), 1e-9 * Gaussian(), Laplace(2.0)], ids=repr
+)
+def test_products_by_norm(k, q):
+    """Rows far from all others, and columns of V of all sizes."""
+    rng = np.random.default_rng(q)
+    X = rng.normal(size=(70, 9)) * np.where(rng.random(70) < 0.1, 5.0, 1.0)[:, None]
+    V = rng.normal(size=(70, q)) * 10.0 ** rng.integers(-20, 20, q)
+    V[:, 1] = 0
+    K = k(X)
+    op = GPUOperator(k, X)
+    found = op.normwise(torch.from_numpy(V).to(op.device)).cpu().numpy()
+    bound = np.abs(K).sum(axis=1).max() * np.abs(V).max(axis=0)
+    assert (np.abs(found - K @ V) <= 1e-6 * bound).all()

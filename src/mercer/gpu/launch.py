@@ -12,8 +12,15 @@ from typing import Any
 
 from mercer.gpu import files
 from mercer.gpu.backend import Tensor, torch
-from mercer.gpu.choices import has_kink, part_of, shape_of
-from mercer.gpu.contract import ColumnSums, Contraction, MatrixProducts, Sums
+from mercer.gpu.choices import by_pieces, has_kink, part_of, shape_of
+from mercer.gpu.contract import (
+    MAGNIFIED,
+    ColumnSums,
+    Contraction,
+    MatrixProducts,
+    PieceProducts,
+    Sums,
+)
 from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.operands import TileFrame, View, arrays
 from mercer.gpu.quantities import Geometry, SeenRows, TileLayout
@@ -144,20 +151,21 @@ class DevicePairs:
         return torch.tensor(numbers, dtype=self.dtype, device=self.X.device)
 
     # contractions
-    def times(self, W: Tensor) -> Tensor:
-        """(results, n, q) in float64 for W (m, q)."""
+    def times(self, W: Tensor, *, normwise: bool = False) -> Tensor:
+        """(results, n, q) in float64 for W (m, q); `normwise`: errors may be of the largest numbers
+        of a column, as iterations allow, where that is quicker."""
         count, q = len(self.source.results), W.shape[1]
         runs = [*self._runs(count, q)]
         if len(runs) == 1:
-            return self._run(W).contiguous()
+            return self._run(W, normwise).contiguous()
         out = torch.empty((count, len(self.X), q), dtype=torch.float64, device=self.X.device)
         for at in runs:
-            out[:, :, at] = self._run(W[:, at])
+            out[:, :, at] = self._run(W[:, at], normwise)
         return out
 
-    def _run(self, W: Tensor) -> Tensor:
+    def _run(self, W: Tensor, normwise: bool) -> Tensor:
         many = W.shape[1] > MAX_SUMS and self.precision != "float64"
-        return self._products(W) if many else self._sums(W)
+        return self._products(W, normwise) if many else self._sums(W)
 
     def _runs(self, count: int, q: int) -> Iterator[slice]:
         """Columns that go in one launch: few by sums; as many as a power of two and a few more by
@@ -178,16 +186,21 @@ class DevicePairs:
         found = self._launched(Sums(count, q), V.T.contiguous(), {})
         return found.reshape(count, q, -1)[:, :, : len(self.X)].transpose(1, 2) * size
 
-    def _products(self, W: Tensor) -> Tensor:
+    def _products(self, W: Tensor, normwise: bool) -> Tensor:
         """One result after the other."""
+        if len(self.source.names) == 1:
+            return self._product(W, normwise)[None]
+        each = (self._alone[name] for name in self.source.names)
+        return torch.stack([one._product(W, normwise) for one in each])
+
+    def _product(self, W: Tensor, normwise: bool) -> Tensor:
         width = 1 << max(4, (W.shape[1] - 1).bit_length())
         V, size = self._scaled(W, width)
-        out = []
-        for name in self.source.names:
-            one = self if len(self.source.names) == 1 else self._alone[name]
-            found = one._launched(MatrixProducts(width, DIGITS[self.precision]), V, {})
-            out.append(found[: len(self.X), : W.shape[1]] * size)
-        return torch.stack(out) if len(out) > 1 else out[0][None]
+        if normwise and self.precision == "float32" and by_pieces(self.parts):
+            found = self._launched(PieceProducts(width), _pieces(V), {})
+        else:
+            found = self._launched(MatrixProducts(width, DIGITS[self.precision]), V, {})
+        return found[: len(self.X), : W.shape[1]] * size
 
     @cached_property
     def _alone(self) -> dict[str, DevicePairs]:
@@ -297,6 +310,12 @@ class LaunchGrid:
         columns = -(-blocks // step) * step
         rows = columns if symmetric else rows
         return cls(rows * BLOCK, columns * BLOCK, columns // step)
+
+
+def _pieces(V: Tensor) -> Tensor:
+    """Two float16 pieces of numbers of at most 1, side by side; the second is magnified."""
+    high = V.half()
+    return torch.cat([high, ((V - high) * MAGNIFIED).half()], dim=1)
 
 
 def launch(text: str, grid: tuple[int, ...], *arrays: Any, **settings: Any) -> None:

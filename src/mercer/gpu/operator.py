@@ -129,6 +129,11 @@ class GPUOperator:
         out = (out if W.ndim == 2 else out[:, 0]).to(_wider(W.dtype))
         return out if given else out.cpu().numpy()
 
+    def normwise(self, V: Tensor) -> Tensor:
+        """K @ V of a tensor (m, q), with errors of the size of 1e-6 of the largest numbers of K and
+        of each column of V: what iterations need, in less time for many columns."""
+        return self.tiles.times(V, normwise=True)[0]
+
     # derivatives
     def pullback(self, U: Any, V: Any) -> Array:
         """d tr(U'KV) / d parameter, in the order of `kernel.parameters()`, in float64.

@@ -257,7 +257,7 @@ class GPUSystem:
 
     def times(self, V: Tensor) -> Tensor:
         """A V"""
-        return torch.addcmul(self.op @ V, self.d[:, None], V)
+        return torch.addcmul(self.op.normwise(V), self.d[:, None], V)
 
     def on_device(self, A: Array) -> Tensor:
         """An array as a tensor beside the system's, in float64."""
