@@ -1,7 +1,9 @@
 """Fused tiles against the kernel itself, on a GPU or in Triton's interpreter (TRITON_INTERPRET=1, a
 process of its own)."""
 
+import gc
 import os
+import weakref
 
 import numpy as np
 import pytest
@@ -166,6 +168,28 @@ def test_solutions_reach_the_tolerance(ridge):
     worst = (np.linalg.norm(true, axis=0) / np.linalg.norm(B, axis=0)).max()
     assert worst <= 1e-6
     assert s.residual == pytest.approx(worst, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda op: GPUSolver(rank=5).init(op, np.ones(40)).solve(np.ones((40, 1))),
+        lambda op: op.gradient_outer_product(np.ones(40)),
+    ],
+    ids=["solve", "gradient_outer_product"],
+)
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_memory_is_free_as_soon_as_the_matrix_is_gone(use, precision):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    op = GPUOperator(Gaussian(2.0), X, precision=precision)
+    gone = weakref.ref(op)
+    gc.disable()  # a collection would hide a cycle, until which the device stays full
+    try:
+        use(op)
+        del op
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_ridge_on_the_gpu_is_ridge():

@@ -21,7 +21,7 @@ TOLERANCE = {torch.float32: 2e-6, torch.float64: 1e-13}
 
 
 def plain(op, rows, cols, dtype):
-    return reference(op.source, op.X[rows], op.Z[cols], op._positions, dtype)
+    return reference(op.source, op.X[rows], op.Z[cols], op.positions, dtype)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)

@@ -4,7 +4,7 @@ kernel's traced formula."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from mercer.gpu import gradients, neighbours
 from mercer.gpu.backend import Tensor, torch
 from mercer.gpu.choices import has_kink
 from mercer.gpu.derivatives import TracedResults
-from mercer.gpu.launch import DevicePairs
+from mercer.gpu.launch import DevicePairs, Positions
 from mercer.gpu.values import block
 from mercer.inputs import Array, Rows, Table
 from mercer.kernels.base import Kernel
@@ -78,19 +78,18 @@ class GPUOperator:
     def tiles_of(self, source: TracedResults, rows: Tensor | None = None) -> DevicePairs:
         """Other results of the same trace, at some rows or all."""
         if rows is None:
-            return DevicePairs(source, self.X, self.Z, self._positions, self.precision, self._held)
-        return DevicePairs(source, rows, self.Z, self._positions, self.precision)
+            return DevicePairs(source, self.X, self.Z, self.positions, self.precision, self._held)
+        return DevicePairs(source, rows, self.Z, self.positions, self.precision)
 
     @cached_property
     def _held(self) -> dict[Any, Any]:
         """What tiles of all rows share."""
         return {}
 
-    def _positions(self, columns: tuple[int | str, ...] | None) -> list[int] | None:
-        if columns is None:
-            return None
-        at = Table(np.empty((0, self.X.shape[1])), self._names)
-        return [at.position(c) for c in columns]
+    @property
+    def positions(self) -> Positions:
+        """Of columns; it holds names alone, as tiles that held the matrix would keep its memory."""
+        return partial(_positions, self.X.shape[1], self._names)
 
     def as_precise(self, precision: str) -> GPUOperator:
         """The same matrix in another precision."""
@@ -99,10 +98,14 @@ class GPUOperator:
         made._names = self._names
         return made
 
-    @cached_property
+    @property
     def exact(self) -> GPUOperator:
         """The same matrix in float64."""
-        return self if self.precision == "float64" else self.as_precise("float64")
+        return self if self.precision == "float64" else self._in_float64
+
+    @cached_property
+    def _in_float64(self) -> GPUOperator:
+        return self.as_precise("float64")
 
     # values
     def block(self, rows: Any = slice(None), cols: Any = slice(None), dtype: Any = None) -> Tensor:
@@ -172,11 +175,14 @@ class GPUOperator:
         weights = self._weights(A)
         return gradients.outer_product(self._of_slopes, weights, chosen, diagonal=diagonal)
 
-    @cached_property
+    @property
     def _of_slopes(self) -> GPUOperator:
         """The matrix in the precision that gradients by inputs need."""
-        kinked = self.asked is None and has_kink(TracedResults.of(self.source))
-        return self.exact if kinked else self
+        return self.exact if self._has_doubtful_slopes else self
+
+    @cached_property
+    def _has_doubtful_slopes(self) -> bool:
+        return self.asked is None and has_kink(TracedResults.of(self.source))
 
     def _weights(self, A: Any) -> Tensor:
         W = torch.as_tensor(A).to(self.device).double()
@@ -214,6 +220,15 @@ class HostOperator:
         """K[rows, cols], formed; rows and columns as slices or positions."""
         at = [r if isinstance(r, slice) else torch.from_numpy(np.array(r)) for r in (rows, cols)]
         return np.asarray(self.of.block(at[0], at[1], torch.float64).cpu().numpy())
+
+
+def _positions(
+    d: int, names: tuple[str, ...] | None, columns: tuple[int | str, ...] | None
+) -> list[int] | None:
+    if columns is None:
+        return None
+    at = Table(np.empty((0, d)), names)
+    return [at.position(c) for c in columns]
 
 
 def _tensor(X: Any, device: str) -> Tensor:

@@ -74,7 +74,7 @@ class RowProducts:
         """All rows with all, on sides of their own."""
         op = self.op
         source = TracedResults.of(op.source)
-        return DevicePairs(source, op.X, op.X.view_as(op.X), op._positions, op.precision)
+        return DevicePairs(source, op.X, op.X.view_as(op.X), op.positions, op.precision)
 
     def _of(self, at: Tensor) -> DevicePairs:
         """All rows with those at some places, of whose side nothing is made anew."""
