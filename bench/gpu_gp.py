@@ -186,9 +186,9 @@ def _pieces(n: int) -> Iterator[Measure]:
         "P^-1 V of 16": lambda: system.P.solve(V),
         "P^-1 v": lambda: system.P.solve(v),
         "a step of 16, of many launches": _stepped(system, V)._forward,
-        "a step of 16": _stepped(system, V).forward,
+        "a step of 16": _stepped(system, V).repeat,
         "a step of one, of many launches": _stepped(system, v)._forward,
-        "a step of one": _stepped(system, v).forward,
+        "a step of one": _stepped(system, v).repeat,
         "a new operator and K @ v": lambda: GPUOperator(op.kernel, op.X) @ v,
         "slopes of 17": lambda: op.pullback(torch.cat([V, v], 1), torch.cat([V, v], 1)),
     }

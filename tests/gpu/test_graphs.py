@@ -1,5 +1,6 @@
 """Steps that are one launch compute what their launches do, one by one."""
 
+import gc
 import os
 
 import numpy as np
@@ -38,14 +39,40 @@ def test_a_step_is_run_as_often_as_it_is_called(waits):
         if waits:
             seen.append(float(total[0]))
 
-    repeated = RepeatedStep(step, PLACE, captured=True)
+    repeated = RepeatedStep(PLACE, captured=True)
     for count in range(1, 6):
-        repeated()
+        repeated(step)
         assert total.tolist() == [count] * 3
     if waits:
         assert seen[-1] == 5
     if PLACE.type == "cuda":
         assert (repeated.graph is None) == waits
+    assert torch.isfinite(torch.randn(3, device=PLACE)).all()  # generators know no capture now
+
+
+def test_garbage_is_not_collected_while_a_step_is_captured():
+    """A graph in it could not be freed then, and would break the capture."""
+
+    def garbage():
+        s = system()
+        made = ConjugateGradients(s, s.on_device(np.ones((90, 1))), by_residual=True)
+        made.start(made.R, s.P.solve(made.R), torch.zeros_like(made.goal))
+        made.itself = made
+        return [*made.steps(3)]
+
+    total = torch.zeros(3, device=PLACE)
+
+    def step():
+        gc.collect(0) if gc.isenabled() else None
+        total.add_(1)
+
+    gc.collect()
+    garbage()
+    repeated = RepeatedStep(PLACE, captured=True)
+    for _ in range(4):
+        repeated(step)
+    assert total.tolist() == [4] * 3
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize("captured", [0, 1 << 32])

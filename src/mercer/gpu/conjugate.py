@@ -37,7 +37,7 @@ class ConjugateGradients:
         self.on = torch.zeros_like(self.goal, dtype=torch.bool)
         self.going, self.zero = self.on.any(), self.goal.new_zeros(())
         worth = len(like) ** 2 <= CAPTURED
-        self.forward = RepeatedStep(self._forward, like.device, captured=worth)
+        self.repeated = RepeatedStep(like.device, captured=worth)
 
     def start(self, B: Tensor, Z: Tensor, goal: Tensor) -> None:
         """Begin at x = 0, with Z = P^-1 B."""
@@ -54,8 +54,12 @@ class ConjugateGradients:
         for at in range(1, most + 1):
             if not bool(self.going):
                 return
-            self.forward()
+            self.repeat()
             yield at
+
+    def repeat(self) -> None:
+        """One step."""
+        self.repeated(self._forward)
 
     def _forward(self) -> None:
         AD = self.system.times(self.D)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from threading import local
 from typing import Any
@@ -22,27 +23,25 @@ _kept = _Kept()
 
 
 class RepeatedStep:
-    """A step without arguments, which writes to tensors that stay where they are and waits for
+    """One step without arguments, which writes to tensors that stay where they are and waits for
     nothing: run as it is at first, which compiles it and makes what it keeps; then captured, and
-    replayed.
+    replayed. The step is given in every call and not held, as whoever runs it holds this.
 
     Parameters
     ----------
-    step : the step
     device : where it runs
     captured : whether it is worth it; where it cannot be captured, it is run as it is
     """
 
-    def __init__(self, step: Callable[[], None], device: Any, *, captured: bool) -> None:
-        self.step, self.device = step, device
-        self.open = captured and device.type == "cuda"
+    def __init__(self, device: Any, *, captured: bool) -> None:
+        self.device, self.open = device, captured and device.type == "cuda"
         self.graph: Any = None
         self.runs = 0
 
-    def __call__(self) -> None:
+    def __call__(self, step: Callable[[], None]) -> None:
         if self.open and self.runs == 1:
-            self.graph = _captured(self.step, self.device)
-        (self.step if self.graph is None else self.graph.replay)()
+            self.graph = _captured(step, self.device)
+        (step if self.graph is None else self.graph.replay)()
         self.runs += 1
 
 
@@ -58,6 +57,9 @@ def _captured(step: Callable[[], None], device: Any) -> Any:
             with torch.cuda.stream(stream):
                 _capture(step, graph, None if before is None else before.pool())
         except RuntimeError:
+            with torch.cuda.stream(stream):  # one that ends well tells generators that none goes on
+                ended = torch.zeros(1, device=device)
+                _capture(ended.zero_, torch.cuda.CUDAGraph(), None)
             return None
         finally:
             torch.cuda.current_stream().wait_stream(stream)
@@ -65,10 +67,17 @@ def _captured(step: Callable[[], None], device: Any) -> Any:
     return graph
 
 
-def _capture(step: Callable[[], None], graph: Any, pool: Any) -> None:
-    """`torch.cuda.graph` would empty what the allocator keeps, which takes longer than a step."""
-    graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+def _capture(step: Callable[[], object], graph: Any, pool: Any) -> None:
+    """`torch.cuda.graph` would empty what the allocator keeps, which takes longer than a step. No
+    garbage is collected meanwhile: a graph among it could not be freed, and breaks this one."""
+    collects = gc.isenabled()
+    gc.disable()
     try:
-        step()
+        graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+        try:
+            step()
+        finally:
+            graph.capture_end()
     finally:
-        graph.capture_end()
+        if collects:
+            gc.enable()
