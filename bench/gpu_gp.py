@@ -146,13 +146,11 @@ def _parts(n: int) -> Iterator[Measure]:
         solver = GPUSolver(tol=1e-4, rank=rank)
         system, made = timed(lambda solver=solver: solver.init(op, d, 17))
         drawn, normals = timed(lambda s=system: quadrature.normals(s, 16, 0))
-        found, probed = timed(lambda s=system, E=drawn: quadrature.jacobi(s, E, 100, 1e-3))
-        solved, took = timed(lambda s=system: s.solve_there(target))
+        found, probed = timed(lambda s=system, E=drawn: quadrature.jacobi(s, E, target, 100, 1e-3))
+        solved, took = timed(lambda s=system, x=found.begun: s.solve_there(target, x))
         U = torch.cat([solved[0], found.solved], dim=1)
         slopes = timed(lambda U=U: op.pullback(U, U))[1]
-        steps = (
-            f"{len(found.alphas)} steps of probes {probed:.4f}, {solved[3]} of targets {took:.4f}"
-        )
+        steps = f"{len(found.alphas)} steps of probes and targets {probed:.4f}, {solved[3]} more {took:.4f}"
         told = f"preconditioner {made:.4f}, normals {normals:.4f}, {steps}, slopes {slopes:.4f}"
         whole = made + normals + probed + took + slopes
         how = f"{system.P.rank:,} pivots {'as chosen' if rank is None else 'as given'}"
@@ -175,7 +173,7 @@ def _pieces(n: int) -> Iterator[Measure]:
     one = torch.eye(len(root), dtype=root.dtype, device=root.device)
     V, v = (torch.randn((n, q), dtype=torch.float64, device=op.device) for q in (16, 1))
     parts = {
-        "128 columns": lambda: solve._columns(op, cols),
+        "128 columns": lambda: solve._columns(op, S[:, :0], cols, S.dtype),
         "what pivots explain of them": lambda: S @ S[cols].T,
         "S'S in float64": lambda: S.double().T @ S.double(),
         "its root": lambda: torch.linalg.cholesky(H),
@@ -200,7 +198,7 @@ def _stepped(system, B):
     """Conjugate gradients, begun."""
     from mercer.gpu.conjugate import ConjugateGradients
 
-    made = ConjugateGradients(system, B, by_residual=True)
+    made = ConjugateGradients(system, B)
     made.start(B, system.P.solve(B), B.new_zeros(B.shape[1]))
     for _ in made.steps(2):
         pass

@@ -55,7 +55,7 @@ def test_garbage_is_not_collected_while_a_step_is_captured():
 
     def garbage():
         s = system()
-        made = ConjugateGradients(s, s.on_device(np.ones((90, 1))), by_residual=True)
+        made = ConjugateGradients(s, s.on_device(np.ones((90, 1))))
         made.start(made.R, s.P.solve(made.R), torch.zeros_like(made.goal))
         made.itself = made
         return [*made.steps(3)]
@@ -81,12 +81,13 @@ def test_steps_in_one_launch_are_those_of_many(captured, monkeypatch):
     E, B = normals(s, 16, 0), s.on_device(np.random.default_rng(1).normal(size=(90, 3)))
     plain = system()
     monkeypatch.setattr("mercer.gpu.conjugate.CAPTURED", captured)
-    found = jacobi(s, E, 100, 1e-3), s.solve_there(B)
+    found = jacobi(s, E, B, 100, 1e-3), s.solve_there(B)
     monkeypatch.setattr("mercer.gpu.conjugate.CAPTURED", -1)
-    expected = jacobi(plain, E, 100, 1e-3), plain.solve_there(B)
+    expected = jacobi(plain, E, B, 100, 1e-3), plain.solve_there(B)
     np.testing.assert_array_equal(found[0].alphas, expected[0].alphas)
     np.testing.assert_array_equal(found[0].betas, expected[0].betas)
     assert torch.equal(found[0].solved, expected[0].solved)
+    assert torch.equal(found[0].begun, expected[0].begun)
     assert found[1][3] == expected[1][3] > 5
     assert all(torch.equal(a, b) for a, b in zip(found[1][:2], expected[1][:2], strict=True))
 
@@ -97,7 +98,7 @@ def test_each_column_goes_on_until_it_is_done():
     B = np.random.default_rng(1).normal(size=(90, 4))
     B[:, 2] = 0
     goal = np.array([1e-1, 1e-4, 0.0, 1e-3])
-    made = ConjugateGradients(s, T := s.on_device(B), by_residual=True)
+    made = ConjugateGradients(s, T := s.on_device(B))
     made.start(T, s.P.solve(T), s.on_device(goal))
     on = [made.on.tolist()]
     on += [made.on.tolist() for _ in made.steps(60)]
@@ -113,7 +114,7 @@ def test_each_column_goes_on_until_it_is_done():
 def test_steps_are_no_more_than_allowed():
     s = system()
     B = s.on_device(np.random.default_rng(1).normal(size=(90, 1)))
-    made = ConjugateGradients(s, B, by_residual=True)
+    made = ConjugateGradients(s, B)
     made.start(B, s.P.solve(B), torch.zeros_like(B[0]))
     assert [*made.steps(3)] == [1, 2, 3]
     assert bool(made.going)

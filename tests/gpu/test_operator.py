@@ -158,6 +158,17 @@ def test_pivots_stop_where_the_matrix_ends():
     assert np.abs(F @ F.T - Gaussian(1.0)(X)).max() < 1e-5
 
 
+@pytest.mark.parametrize("bandwidth", [2.0, 4.0])
+def test_pivots_take_no_rounding_for_rows(bandwidth):
+    """Where a draw is larger than what the matrix has, its pivots are nearly sums of each other."""
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    F = pivoted_factor(GPUOperator(Gaussian(bandwidth), X), 300, 0).double().cpu().numpy()
+    left = Gaussian(bandwidth)(X) - F @ F.T
+    assert F.shape[1] < 250
+    assert np.abs(left.diagonal()).max() < 1e-5
+    assert np.linalg.eigvalsh(left).min() > -2e-5
+
+
 @pytest.mark.parametrize("ridge", [1e-4, 1.0])
 def test_solutions_reach_the_tolerance(ridge):
     rng = np.random.default_rng(0)

@@ -33,7 +33,7 @@ def shape_of(parts: list[TilePart], precision: str, contraction: Contraction) ->
     plain = not parts or by_pieces(parts)
     if isinstance(contraction, PieceProducts):
         narrow = all(p.pieces * p.width <= RESIDENT for p in parts) and contraction.sides <= 32
-        return Shape(64, 128 if narrow else 64, 4, 2)
+        return Shape(64, 128, 4, 3) if narrow else Shape(64, 64, 4, 2)
     if isinstance(contraction, ColumnSums):
         return Shape(64 if plain else 32, 64, 4, 2)
     if precision == "float64":

@@ -11,6 +11,7 @@ from mercer.gpu.graphs import RepeatedStep
 if TYPE_CHECKING:
     from mercer.gpu.solve import GPUSystem
 
+FEW = 4  # steps that take less time than to capture one
 CAPTURED = 1 << 32  # pairs of rows up to which launches of small vectors are a share of a step
 
 
@@ -22,7 +23,9 @@ class ConjugateGradients:
     ----------
     system : A and its preconditioner P
     like : a tensor as the right-hand sides (n, q) will be
-    by_residual : a column is done where |r| is at most its goal; else where r'P^-1 r is
+    plain : steps that are run before one is captured, where it is
+    natural : of so many first columns, one is done where r'P^-1 r is at most its goal, and steps end
+    with them; others where |r| is
 
     Attributes
     ----------
@@ -30,14 +33,14 @@ class ConjugateGradients:
     step, ratio : alpha and beta of the last step, of columns that are not done; else 0
     """
 
-    def __init__(self, system: GPUSystem, like: Tensor, *, by_residual: bool) -> None:
-        self.system, self.by_residual = system, by_residual
+    def __init__(self, system: GPUSystem, like: Tensor, natural: int = 0, plain: int = 1) -> None:
+        self.system, self.natural = system, natural
         self.X, self.R, self.D = (torch.zeros_like(like) for _ in range(3))
         self.step, self.ratio, self.gamma, self.goal = like.new_zeros((4, like.shape[1]))
         self.on = torch.zeros_like(self.goal, dtype=torch.bool)
         self.going, self.zero = self.on.any(), self.goal.new_zeros(())
         worth = len(like) ** 2 <= CAPTURED
-        self.repeated = RepeatedStep(like.device, captured=worth)
+        self.repeated = RepeatedStep(like.device, captured=worth, plain=plain)
 
     def start(self, B: Tensor, Z: Tensor, goal: Tensor) -> None:
         """Begin at x = 0, with Z = P^-1 B."""
@@ -48,6 +51,15 @@ class ConjugateGradients:
         self.goal.copy_(goal)
         self.on.fill_(True)
         self._look()
+
+    def rest(self) -> ConjugateGradients:
+        """Those beside the first, where they are now."""
+        at = slice(self.natural, None)
+        made = ConjugateGradients(self.system, self.X[:, at], plain=FEW)
+        for name in ("X", "R", "D", "gamma", "goal", "on"):
+            getattr(made, name).copy_(getattr(self, name)[..., at])
+        made._look()
+        return made
 
     def steps(self, most: int) -> Iterator[int]:
         """One after the other while a column is not done, at most so many; their numbers."""
@@ -77,6 +89,7 @@ class ConjugateGradients:
 
     def _look(self) -> None:
         """Which columns are done."""
-        size = torch.linalg.vector_norm(self.R, dim=0) if self.by_residual else self.gamma
+        size = torch.linalg.vector_norm(self.R, dim=0)
+        size[: self.natural] = self.gamma[: self.natural]
         self.on &= size > self.goal
-        torch.any(self.on, out=self.going)
+        torch.any(self.on[: self.natural or None], out=self.going)

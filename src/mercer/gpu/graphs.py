@@ -30,16 +30,18 @@ class RepeatedStep:
     Parameters
     ----------
     device : where it runs
+    plain : how often it is run as it is before
     captured : whether it is worth it; where it cannot be captured, it is run as it is
     """
 
-    def __init__(self, device: Any, *, captured: bool) -> None:
-        self.device, self.open = device, captured and device.type == "cuda"
+    def __init__(self, device: Any, *, captured: bool, plain: int = 1) -> None:
+        self.device, self.plain = device, plain
+        self.open = captured and device.type == "cuda"
         self.graph: Any = None
         self.runs = 0
 
     def __call__(self, step: Callable[[], None]) -> None:
-        if self.open and self.runs == 1:
+        if self.open and self.runs == self.plain:
             self.graph = _captured(step, self.device)
         (step if self.graph is None else self.graph.replay)()
         self.runs += 1

@@ -120,7 +120,7 @@ class DevicePairs:
     def operands(self) -> dict[str, Tensor]:
         out: dict[str, Tensor] = {}
         for j, part in enumerate(self.parts):
-            key = (part, self.source.parameters)
+            key = (part, self.source.parameters, self.dtype)
             if key not in self.held:
                 self.held[key] = self._of_part(j, part)
             for side, held in self.held[key].items():
@@ -155,27 +155,28 @@ class DevicePairs:
         """(results, n, q) in float64 for W (m, q); `normwise`: errors may be of the largest numbers
         of a column, as iterations allow, where that is quicker."""
         count, q = len(self.source.results), W.shape[1]
-        runs = [*self._runs(count, q)]
+        pieces = normwise and self.precision == "float32" and by_pieces(self.parts)
+        runs = [*self._runs(count, q, 0 if pieces else MAX_BESIDE)]
         if len(runs) == 1:
-            return self._run(W, normwise).contiguous()
+            return self._run(W, pieces).contiguous()
         out = torch.empty((count, len(self.X), q), dtype=torch.float64, device=self.X.device)
         for at in runs:
-            out[:, :, at] = self._run(W[:, at], normwise)
+            out[:, :, at] = self._run(W[:, at], pieces)
         return out
 
-    def _run(self, W: Tensor, normwise: bool) -> Tensor:
+    def _run(self, W: Tensor, pieces: bool) -> Tensor:
         many = W.shape[1] > MAX_SUMS and self.precision != "float64"
-        return self._products(W, normwise) if many else self._sums(W)
+        return self._products(W, pieces) if many else self._sums(W)
 
-    def _runs(self, count: int, q: int) -> Iterator[slice]:
-        """Columns that go in one launch: few by sums; as many as a power of two and a few more by
-        products, and those few by sums."""
+    def _runs(self, count: int, q: int, beside: int) -> Iterator[slice]:
+        """Columns that go in one launch: few by sums; as many as a power of two and a few more
+        (`beside`) by products, and those few by sums."""
         at, few = 0, max(1, MAX_SUMS // count)
         while at < q:
             step = min(MAX_SIDES, q - at)
             if step <= MAX_SUMS or self.precision == "float64":
                 step = few
-            elif step - (whole := 1 << (step.bit_length() - 1)) <= MAX_BESIDE:
+            elif step - (whole := 1 << (step.bit_length() - 1)) <= beside:
                 step = max(whole, MAX_SUMS + 1)
             yield slice(at, min(at + step, q))
             at += step
@@ -186,17 +187,17 @@ class DevicePairs:
         found = self._launched(Sums(count, q), V.T.contiguous(), {})
         return found.reshape(count, q, -1)[:, :, : len(self.X)].transpose(1, 2) * size
 
-    def _products(self, W: Tensor, normwise: bool) -> Tensor:
+    def _products(self, W: Tensor, pieces: bool) -> Tensor:
         """One result after the other."""
         if len(self.source.names) == 1:
-            return self._product(W, normwise)[None]
+            return self._product(W, pieces)[None]
         each = (self._alone[name] for name in self.source.names)
-        return torch.stack([one._product(W, normwise) for one in each])
+        return torch.stack([one._product(W, pieces) for one in each])
 
-    def _product(self, W: Tensor, normwise: bool) -> Tensor:
+    def _product(self, W: Tensor, pieces: bool) -> Tensor:
         width = 1 << max(4, (W.shape[1] - 1).bit_length())
         V, size = self._scaled(W, width)
-        if normwise and self.precision == "float32" and by_pieces(self.parts):
+        if pieces:
             found = self._launched(PieceProducts(width), _pieces(V), {})
         else:
             found = self._launched(MatrixProducts(width, DIGITS[self.precision]), V, {})

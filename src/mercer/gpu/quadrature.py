@@ -16,12 +16,14 @@ from mercer.inputs import Array
 @dataclass(frozen=True, eq=False)
 class JacobiCoefficients:
     """Of each probe, (steps, t), nan after its end; where it ended, A^-1 z, and P^-1 z, (n, t), on
-    the device."""
+    the device; and where targets beside them went.
+    """
 
     alphas: Array
     betas: Array
     solved: Tensor
     whitened: Tensor
+    begun: Tensor
 
 
 def normals(system: GPUSystem, probes: int, seed: int) -> Tensor:
@@ -32,19 +34,29 @@ def normals(system: GPUSystem, probes: int, seed: int) -> Tensor:
     return torch.randn(shape, generator=g, dtype=torch.float64, device=system.d.device)
 
 
-def jacobi(system: GPUSystem, E: Tensor, steps: int, tol: float) -> JacobiCoefficients:
+def jacobi(
+    system: GPUSystem, E: Tensor, targets: Tensor, steps: int, tol: float
+) -> JacobiCoefficients:
     """Of probes z ~ N(0, P) that independent normals E (rank + n, t) make, each with z'P^-1 z = n;
-    until a residual is below `tol` of its first."""
+    until a residual is below `tol` of its first. Products of both in one cost little more than of
+    one, so targets are solved for beside the probes, and by themselves from where these end."""
     P, n = system.P, len(system.d)
     Z = P.correlated(E)
     W = P.solve(Z)
     size = torch.sqrt(n / (Z * W).sum(dim=0))
     Z, W = Z * size, W * size
-    made = ConjugateGradients(system, Z, by_residual=False)
-    made.start(Z, W, torch.full_like(size, tol**2 * n))
-    found = [Z.new_zeros((2, 0, len(size)))]
-    found += [torch.stack([made.step, made.ratio])[:, None] for _ in made.steps(min(steps, n))]
+    t, norms = len(size), torch.linalg.vector_norm(targets, dim=0)
+    goals = [torch.full_like(size, tol**2 * n), system.goal(norms, norms)]
+    made = ConjugateGradients(system, B := torch.cat([Z, targets], dim=1), natural=t)
+    made.start(B, torch.cat([W, system.P.solve(targets)], dim=1), torch.cat(goals))
+    found = [Z.new_zeros((2, 0, t))]
+    found += [
+        torch.stack([made.step[:t], made.ratio[:t]])[:, None] for _ in made.steps(min(steps, n))
+    ]
+    rest = made.rest()
+    for _ in rest.steps(system.of.max_steps):
+        pass
     a, b = torch.cat(found, dim=1).cpu().numpy()
     ended = a == 0
     a[ended] = b[ended] = np.nan
-    return JacobiCoefficients(a, b, made.X, W)
+    return JacobiCoefficients(a, b, made.X[:, :t], W, rest.X)

@@ -94,12 +94,12 @@ def probed(
     return Probed(P.logdet + _logs(alphas, betas, n), X, W)
 
 
-def _probed_there(handle: Any, probes: int, seed: int) -> Probed:
-    """The same of a system on a GPU, where its vectors stay."""
+def _probed_there(handle: Any, Y: Any, probes: int, seed: int) -> tuple[Probed, Any]:
+    """The same of a system on a GPU, where its vectors stay; and A^-1 Y."""
     there = import_module("mercer.gpu.quadrature")
-    found = there.jacobi(handle, there.normals(handle, probes, seed), STEPS, SOLVED)
+    found = there.jacobi(handle, there.normals(handle, probes, seed), Y, STEPS, SOLVED)
     logs = handle.P.logdet + _logs(found.alphas, found.betas, len(handle.d))
-    return Probed(logs, found.solved, found.whitened)
+    return Probed(logs, found.solved, found.whitened), handle.solve_there(Y, found.begun)[0]
 
 
 def _logs(alphas: Sequence[Array], betas: Sequence[Array], n: int) -> Array:
@@ -192,9 +192,8 @@ def estimated_likelihood(
     else:
         made = import_module("mercer.gpu.solve").GPUSolver(tol=tol, device=gpu)
         handle = made.init(op, d, probes + q)
-        op, found = handle.op, _probed_there(handle, probes, seed)
-        T, d = handle.on_device(Y), handle.d
-        coef, beside = handle.solve_there(T)[0], handle.beside
+        op, T, d, beside = handle.op, handle.on_device(Y), handle.d, handle.beside
+        found, coef = _probed_there(handle, T, probes, seed)
     fit = max(float((T * coef).sum()), 0.0)
     s = best_scale(fit, n * q, noise, least) if scale is None else scale
     log = -0.5 * (fit / s + q * float(found.logs.mean()) + n * q * math.log(2 * math.pi * s))
