@@ -18,7 +18,7 @@ ENOUGH, MORE = "as many as there are", "more pivots"
 GROWTH = (1.15, 1.4, 2.0, 3.0)  # numbers of pivots that are looked ahead to, of those there are
 
 ROUND = 5e-4  # of a draw of pivots, however few
-PIVOT = 3.5e-6  # of a pivot: its part of what waits in a draw, a root and an inverse
+PIVOT = 4e-6  # of a pivot: its part of what waits in a draw, a root and an inverse
 VALUE = 9e-12  # of an entry of a column
 FACTOR = 6e-14  # of n r^2: what is left of columns, and the products of the factor
 INVERSE = 2e-13  # of r^3: the root of the small matrix, and its inverse

@@ -32,7 +32,9 @@ def shape_of(parts: list[TilePart], precision: str, contraction: Contraction) ->
     the registers that the compiler reports."""
     plain = not parts or by_pieces(parts)
     if isinstance(contraction, PieceProducts):
-        narrow = all(p.pieces * p.width <= RESIDENT for p in parts) and contraction.sides <= 32
+        if contraction.sides > 32:
+            return Shape(64, 128 if all(p.width <= RESIDENT for p in parts) else 64, 4, 2)
+        narrow = all(p.pieces * p.width <= RESIDENT for p in parts)
         return Shape(64, 128, 4, 3) if narrow else Shape(64, 64, 4, 2)
     if isinstance(contraction, ColumnSums):
         return Shape(64 if plain else 32, 64, 4, 2)
