@@ -197,7 +197,7 @@ def _explained(
 
 def _held(inverse: Tensor, floor: float) -> Tensor:
     """Up to which of the first pivots their inverse keeps the squares of rounding below `floor`."""
-    rounding = (ROUNDING * floor / MIN_RESIDUAL) ** 2 * inverse.square().sum(dim=1)
+    rounding = (ROUNDING * floor / MIN_RESIDUAL * inverse).square().sum(dim=1)
     return rounding.cumsum(dim=0) < floor
 
 
