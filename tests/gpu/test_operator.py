@@ -165,7 +165,8 @@ def test_pivots_take_no_rounding_for_rows(bandwidth):
     F = pivoted_factor(GPUOperator(Gaussian(bandwidth), X), 300, 0).double().cpu().numpy()
     left = Gaussian(bandwidth)(X) - F @ F.T
     assert F.shape[1] < 250
-    assert np.abs(left.diagonal()).max() < 1e-5
+    assert left.diagonal().min() > -1e-6
+    assert left.diagonal().max() < 1e-4  # pivots of a draw that are sums of others but for so much
     assert np.linalg.eigvalsh(left).min() > -2e-5
 
 

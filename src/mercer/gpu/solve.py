@@ -150,7 +150,7 @@ def pivoted_factor(
 
 
 def _proposals(n: int, done: int) -> int:
-    """How many pivots are drawn at a time: more of many rows, as a draw waits several times."""
+    """How many pivots are drawn at a time: more of many rows, as each draw waits."""
     first = min(max(n // ROWS, FIRST[0]), FIRST[1])
     return max(LEAST, min(max(first, done // ROUNDS), DRAWN // (4 * n)))
 
