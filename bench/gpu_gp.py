@@ -29,6 +29,7 @@ COLUMNS, NOISE = 10, 0.1
 STEPS = 3
 # of the preconditioner, whose parts are timed
 RANKS = {2_000: (None, 200), 20_000: (None, 1600, 1200, 800, 400), 200_000: (None, 3000, 1600)}
+PROFILED, KERNELS = 20_000, 30  # rows of a step whose kernels are told, the longest first
 PIECES = 1024  # pivots at which seconds are taken apart
 GPYTORCH = {
     "its defaults": {},
@@ -48,6 +49,8 @@ def cases() -> Iterator[Measure]:
             yield from _step(n, asked)
             yield from _parts(n)
             yield from _pieces(n)
+    if most >= PROFILED:
+        yield from _kernels(PROFILED)
 
 
 def _step(n: int, asked: float | None) -> Iterator[Measure]:
@@ -143,13 +146,11 @@ def _parts(n: int) -> Iterator[Measure]:
         solver = GPUSolver(tol=1e-4, rank=rank)
         system, made = timed(lambda solver=solver: solver.init(op, d, 17))
         drawn, normals = timed(lambda s=system: quadrature.normals(s, 16, 0))
-        found, probed = timed(lambda s=system, E=drawn: quadrature.jacobi(s, E, 100, 1e-3))
-        solved, took = timed(lambda s=system: s.solve_there(target))
+        found, probed = timed(lambda s=system, E=drawn: quadrature.jacobi(s, E, target, 100, 1e-3))
+        solved, took = timed(lambda s=system, x=found.begun: s.solve_there(target, x))
         U = torch.cat([solved[0], found.solved], dim=1)
         slopes = timed(lambda U=U: op.pullback(U, U))[1]
-        steps = (
-            f"{len(found.alphas)} steps of probes {probed:.4f}, {solved[3]} of targets {took:.4f}"
-        )
+        steps = f"{len(found.alphas)} steps of probes and targets {probed:.4f}, {solved[3]} more {took:.4f}"
         told = f"preconditioner {made:.4f}, normals {normals:.4f}, {steps}, slopes {slopes:.4f}"
         whole = made + normals + probed + took + slopes
         how = f"{system.P.rank:,} pivots {'as chosen' if rank is None else 'as given'}"
@@ -172,20 +173,61 @@ def _pieces(n: int) -> Iterator[Measure]:
     one = torch.eye(len(root), dtype=root.dtype, device=root.device)
     V, v = (torch.randn((n, q), dtype=torch.float64, device=op.device) for q in (16, 1))
     parts = {
-        "128 columns": lambda: solve._columns(op, cols),
+        "128 columns": lambda: solve._columns(op, S[:, :0], cols, S.dtype),
         "what pivots explain of them": lambda: S @ S[cols].T,
         "S'S in float64": lambda: S.double().T @ S.double(),
         "its root": lambda: torch.linalg.cholesky(H),
         "the inverse": lambda: torch.linalg.solve_triangular(root, one, upper=False),
         "K @ V of 16": lambda: op @ V,
+        "K @ V of 16, by norm": lambda: op.normwise(V),
         "K @ v": lambda: op @ v,
         "P^-1 V of 16": lambda: system.P.solve(V),
         "P^-1 v": lambda: system.P.solve(v),
+        "a step of 16, of many launches": _stepped(system, V)._forward,
+        "a step of 16": _stepped(system, V).repeat,
+        "a step of one, of many launches": _stepped(system, v)._forward,
+        "a step of one": _stepped(system, v).repeat,
         "a new operator and K @ v": lambda: GPUOperator(op.kernel, op.X) @ v,
         "slopes of 17": lambda: op.pullback(torch.cat([V, v], 1), torch.cat([V, v], 1)),
     }
     for name, f in parts.items():
         yield Measure(f"n = {n:,}, {system.P.rank:,} pivots: {name}", timed(f)[1], None, unit="s")
+
+
+def _stepped(system, B):
+    """Conjugate gradients, begun."""
+    from mercer.gpu.conjugate import ConjugateGradients
+
+    made = ConjugateGradients(system, B)
+    made.start(B, system.P.solve(B), B.new_zeros(B.shape[1]))
+    for _ in made.steps(2):
+        pass
+    return made
+
+
+def _kernels(n: int) -> Iterator[Measure]:
+    """What a step spends on the device, by kernels, and how long it is idle."""
+    import torch
+
+    if interpreted():
+        return
+    rng = np.random.default_rng(n)
+    X, y = rng.normal(size=(n, COLUMNS)), rng.normal(size=(n, 1))
+    kernel, rows = Gaussian(math.sqrt(COLUMNS)), Table(X)
+
+    def step():
+        return estimated_likelihood(kernel, rows, y, NOISE, 1.0, gpu="cuda")
+
+    took = timed(step)[1]
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        step()
+        torch.cuda.synchronize()
+    found = [e for e in profile.key_averages() if e.device_time_total > 0]
+    busy = sum(e.device_time_total for e in found) * 1e-6
+    yield Measure(f"n = {n:,}: kernels on the device, of {took:.4f} s", busy, None, unit="s")
+    for e in sorted(found, key=lambda e: -e.device_time_total)[:KERNELS]:
+        name = f"n = {n:,}: {e.count} of {e.key[:60]}"
+        yield Measure(name, e.device_time_total * 1e-6, None, unit="s")
 
 
 def timed(f):

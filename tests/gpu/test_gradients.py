@@ -99,6 +99,15 @@ def test_offsets_copies_and_near_copies_lose_no_digits(k, precision):
     assert apart(ours, KernelOperator(k, X).input_gradients(V)) < 2e-5
 
 
+def test_signs_of_columns_that_float32_takes_for_equal():
+    """Of the 1-norm each pair adds a whole sign a column, however near its numbers are."""
+    rng = np.random.default_rng(2)
+    X = 1 + 1e-9 * rng.integers(0, 6, size=(80, 3)) + rng.integers(0, 2, size=(80, 3))
+    k, V = Laplace(2.0, norm=1), rng.normal(size=80)
+    ours = GPUOperator(k, X[:30], X, precision="float32").input_gradients(V).cpu()
+    assert apart(ours, KernelOperator(k, X[:30], X).input_gradients(V)) < 3e-6
+
+
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_outer_products_go_by_pieces_of_rows(diagonal, monkeypatch):
     monkeypatch.setattr("mercer.gpu.gradients.PIECE_BYTES", 1)

@@ -16,6 +16,7 @@ if os.environ.get("TRITON_INTERPRET") != "1" and not torch.cuda.is_available():
     pytest.skip("no GPU, and TRITON_INTERPRET=1 was not set", allow_module_level=True)
 
 from mercer.gpu.choices import has_kink, part_of  # noqa: E402
+from mercer.gpu.conjugate import ConjugateGradients  # noqa: E402
 from mercer.gpu.contract import Sums  # noqa: E402
 from mercer.gpu.derivatives import TracedResults  # noqa: E402
 from mercer.gpu.launch import LaunchGrid  # noqa: E402
@@ -157,6 +158,18 @@ def test_pivots_stop_where_the_matrix_ends():
     assert np.abs(F @ F.T - Gaussian(1.0)(X)).max() < 1e-5
 
 
+@pytest.mark.parametrize("bandwidth", [2.0, 4.0])
+def test_pivots_take_no_rounding_for_rows(bandwidth):
+    """Where a draw is larger than what the matrix has, its pivots are nearly sums of each other."""
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    F = pivoted_factor(GPUOperator(Gaussian(bandwidth), X), 300, 0).double().cpu().numpy()
+    left = Gaussian(bandwidth)(X) - F @ F.T
+    assert F.shape[1] < 250
+    assert left.diagonal().min() > -1e-6
+    assert left.diagonal().max() < 1e-4  # pivots of a draw that are sums of others but for so much
+    assert np.linalg.eigvalsh(left).min() > -2e-5
+
+
 @pytest.mark.parametrize("ridge", [1e-4, 1.0])
 def test_solutions_reach_the_tolerance(ridge):
     rng = np.random.default_rng(0)
@@ -224,11 +237,34 @@ def test_rounds_that_lead_astray_are_not_kept(monkeypatch):
     X = np.random.default_rng(0).normal(size=(60, 2))
     B = np.column_stack([np.ones(60), X[:, 0], np.zeros(60)])
     system = GPUSolver(rank=10).init(GPUOperator(Gaussian(), X), np.full(60, 0.1))
-    right = system._iterated
-    monkeypatch.setattr(type(system), "_iterated", lambda s, R, *how: (1e3 * R, 1))
+    right = ConjugateGradients._forward
+
+    def astray(self):
+        right(self)
+        self.X.copy_(1e3 * B_there)
+
+    B_there = torch.from_numpy(B).to(system.d.device)
+    monkeypatch.setattr(ConjugateGradients, "_forward", astray)
     found = system.solve(B)
     assert found.residual == 1.0
     assert not found.x.any()
     np.testing.assert_array_equal(found.remainder, B)
-    monkeypatch.setattr(type(system), "_iterated", lambda s, *how: right(*how))
+    monkeypatch.undo()
     assert system.solve(B).residual <= 1e-6
+
+
+@pytest.mark.parametrize("q", [9, 16, 40])
+@pytest.mark.parametrize(
+    "k", [Gaussian(0.5), 1e9 * Gaussian(3.0) + Linear(), 1e-9 * Gaussian(), Laplace(2.0)], ids=repr
+)
+def test_products_by_norm(k, q):
+    """Rows far from all others, and columns of V of all sizes."""
+    rng = np.random.default_rng(q)
+    X = rng.normal(size=(70, 9)) * np.where(rng.random(70) < 0.1, 5.0, 1.0)[:, None]
+    V = rng.normal(size=(70, q)) * 10.0 ** rng.integers(-20, 20, q)
+    V[:, 1] = 0
+    K = k(X)
+    op = GPUOperator(k, X)
+    found = op.normwise(torch.from_numpy(V).to(op.device)).cpu().numpy()
+    bound = np.abs(K).sum(axis=1).max() * np.abs(V).max(axis=0)
+    assert (np.abs(found - K @ V) <= 1e-6 * bound).all()

@@ -17,14 +17,15 @@ from mercer.costs.choice import choose
 ENOUGH, MORE = "as many as there are", "more pivots"
 GROWTH = (1.15, 1.4, 2.0, 3.0)  # numbers of pivots that are looked ahead to, of those there are
 
-ROUND = 1e-3  # of a draw of pivots, however few
+ROUND = 5e-4  # of a draw of pivots, however few
+PIVOT = 4e-6  # of a pivot: its part of what waits in a draw, a root and an inverse
 VALUE = 9e-12  # of an entry of a column
 FACTOR = 6e-14  # of n r^2: what is left of columns, and the products of the factor
-INVERSE = 1e-12  # of r^3: the root of the small matrix, and its inverse
-# for few columns, and for many, beside which those of a process have a target that takes 1.6 steps
-STEP = {False: 7e-4, True: 1.9e-3}  # of a step, however few the rows
-PRODUCT = {False: 3.7e-13, True: 1.75e-12}  # of n^2
-APPLIED = {False: 1.8e-12, True: 8.8e-12}  # of n r: the preconditioner in a step
+INVERSE = 2e-13  # of r^3: the root of the small matrix, and its inverse
+# for few columns, and for many: those of a process are done at .7 of the steps that its target takes
+STEP = {False: 2e-4, True: 3.2e-4}  # of a step, however few the rows
+PRODUCT = {False: 3.7e-13, True: 7.6e-13}  # of n^2
+APPLIED = {False: 2.2e-12, True: 4.2e-12}  # of n r: the preconditioner in a step
 FEW = 8  # columns
 
 
@@ -50,7 +51,7 @@ class PivotSearch:
 
     def seconds(self, rank: float, eigenvalue: float) -> float:
         """Of the factor of so many pivots, and of the steps that are left."""
-        made = self.n * rank * (VALUE + FACTOR * rank) + INVERSE * rank**3
+        made = rank * (PIVOT + self.n * (VALUE + FACTOR * rank)) + INVERSE * rank**3
         many = self.columns > FEW
         step = STEP[many] + PRODUCT[many] * self.n**2 + APPLIED[many] * self.n * rank
         return made + self.steps(eigenvalue) * step

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.gpu.contract import ColumnSums, Contraction, MatrixProducts
+from mercer.gpu.contract import ColumnSums, Contraction, MatrixProducts, PieceProducts
 from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.quantities import Geometry
 from mercer.gpu.tile import RESIDENT, TilePart
@@ -30,7 +30,12 @@ class Shape:
 def shape_of(parts: list[TilePart], precision: str, contraction: Contraction) -> Shape:
     """By what was measured on an H200 (docs/design/0017); with many sides, or sums by columns, by
     the registers that the compiler reports."""
-    plain = all(p.pieces and not p.mended for p in parts)
+    plain = not parts or by_pieces(parts)
+    if isinstance(contraction, PieceProducts):
+        if contraction.sides > 32:
+            return Shape(64, 128 if all(p.width <= RESIDENT for p in parts) else 64, 4, 2)
+        narrow = all(p.pieces * p.width <= RESIDENT for p in parts)
+        return Shape(64, 128, 4, 3) if narrow else Shape(64, 64, 4, 2)
     if isinstance(contraction, ColumnSums):
         return Shape(64 if plain else 32, 64, 4, 2)
     if precision == "float64":
@@ -44,6 +49,11 @@ def shape_of(parts: list[TilePart], precision: str, contraction: Contraction) ->
     if any(p.pieces > 1 and p.width == RESIDENT for p in parts):
         return Shape(128, 32, 4, 3)
     return Shape(128, 64, 4, 3) if any(p.width == RESIDENT for p in parts) else Shape(64, 128, 4, 3)
+
+
+def by_pieces(parts: list[TilePart]) -> bool:
+    """Whether all values of a tile lie as matrix units leave them."""
+    return bool(parts) and all(p.pieces and not p.mended for p in parts)
 
 
 def part_of(g: Geometry, d: int, precision: str, near: bool) -> TilePart:

@@ -23,6 +23,8 @@ SLOPES = {
     "chisq": "xp.where(cx + cz > 0.0, 1.0 - 4.0 * RATIO * RATIO, 1.0)",
     "harmonic": "xp.where(cx + cz > 0.0, 2.0 * RATIO * RATIO, 0.0)",
 }
+MAGNIFIED = 2048.0  # what a piece of 11 bits leaves
+LEAST = 1e-30  # of a row's largest value
 RATIO = "(cz / xp.where(cx + cz > 0.0, cx + cz, 1.0))"
 
 
@@ -92,6 +94,49 @@ class MatrixProducts:
     def after(self) -> list[str]:
         at = f"(xp.program_id(1).to(xp.int64) * n + rows[:, None]) * {self.sides} + {self._sides}"
         return [f"xp.store(OUT + {at}, total)"]
+
+
+@dataclass(frozen=True)
+class PieceProducts:
+    """The same by float16 pieces, as values lie where matrix units left them: nothing moves between
+    threads. Of V, in units of at most 1, two pieces side by side, (m, 2 q); of values, in units of
+    the largest of their row in the tile, two; the second ones are magnified. Errors are of the
+    largest values and of the largest numbers of V, 1e-10 of their product, not of each by itself.
+    """
+
+    sides: int  # with padding, a power of two
+    arrays: tuple[str, ...] = ()
+
+    def shape(self, rows: int) -> tuple[int, ...]:
+        return rows, self.sides
+
+    @property
+    def _whole(self) -> MatrixProducts:
+        return MatrixProducts(self.sides, "")
+
+    def before(self) -> list[str]:
+        return self._whole.before()
+
+    def loads(self) -> list[str]:
+        at = f"cols[:, None].to(xp.int64) * {2 * self.sides} + xp.arange(0, {self.sides})[None, :]"
+        return [f"v{i}_ = xp.load(V + {at} + {i * self.sides})" for i in range(2)]
+
+    def lines(self, results: list[str]) -> list[str]:
+        (value,) = results
+        return [
+            f"whole = {value}",
+            f"top = xp.maximum(xp.max(xp.abs(whole), axis=1), {LEAST})",
+            "whole = whole * (1.0 / top)[:, None]",
+            "high = whole.to(xp.float16)",
+            f"low = ((whole - high.to(xp.float32)) * {MAGNIFIED}).to(xp.float16)",
+            "part = xp.dot(low, v0_)",
+            "part = xp.dot(high, v1_, part)",
+            f"part = xp.dot(high, v0_) + part * {1 / MAGNIFIED}",
+            "total += (part * top[:, None]).to(xp.float64)",
+        ]
+
+    def after(self) -> list[str]:
+        return self._whole.after()
 
 
 @dataclass(frozen=True)
@@ -219,4 +264,4 @@ class Largest:
         return [f"xp.store(OUT + {to}, best)", f"xp.store(NAMES + {to}, named)"]
 
 
-Contraction = Sums | MatrixProducts | ColumnSums | Values | Largest
+Contraction = Sums | MatrixProducts | PieceProducts | ColumnSums | Values | Largest

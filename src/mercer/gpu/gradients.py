@@ -73,9 +73,7 @@ def _slopes(asked: Asked, view: View, tiles: DevicePairs, A: Tensor) -> Tensor:
             b = _numbers(asked.params[0], tiles, x)
             return _differences(asked, tiles, A, x, z) * (2 if asked.kind == "sqdist" else 1) / b**2
         case "absdist":
-            return tiles.column_sums(A, "sign", *_centred(x, z)) / _numbers(
-                asked.params[0], tiles, x
-            )
+            return tiles.column_sums(A, "sign", *_ranks(x, z)) / _numbers(asked.params[0], tiles, x)
         case "sinsq":
             p, b = (_numbers(param, tiles, x) for param in asked.params)
             x, z = (s * (np.pi / p) for s in (x, z))
@@ -101,6 +99,17 @@ def _centred(x: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
     """About one point, so that differences keep their digits in float32."""
     centre = z.median(dim=0).values
     return x - centre, z - centre
+
+
+def _ranks(x: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+    """Places in the order of each column, which float32 tells apart up to 2^24 rows: of numbers
+    themselves it takes near ones for equal, and each adds a whole sign."""
+    both, n = torch.cat([x, z]), len(x)
+    for column in both.T:
+        values, order = column.sort()
+        column[order[0]] = 0
+        column[order[1:]] = (values[1:] != values[:-1]).cumsum(dim=0).to(column.dtype)
+    return both[:n], both[n:]
 
 
 def _carried(tiles: DevicePairs, A: Tensor, z: Tensor) -> Tensor:

@@ -12,8 +12,15 @@ from typing import Any
 
 from mercer.gpu import files
 from mercer.gpu.backend import Tensor, torch
-from mercer.gpu.choices import has_kink, part_of, shape_of
-from mercer.gpu.contract import ColumnSums, Contraction, MatrixProducts, Sums
+from mercer.gpu.choices import by_pieces, has_kink, part_of, shape_of
+from mercer.gpu.contract import (
+    MAGNIFIED,
+    ColumnSums,
+    Contraction,
+    MatrixProducts,
+    PieceProducts,
+    Sums,
+)
 from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.operands import TileFrame, View, arrays
 from mercer.gpu.quantities import Geometry, SeenRows, TileLayout
@@ -25,6 +32,7 @@ MAX_SUMS = 8  # right-hand sides in one launch of sums
 MAX_SIDES = 64  # in one launch of products
 MAX_BESIDE = 2  # beyond a power of two, which padding would double
 WAVES = 8  # blocks of rows a multiprocessor, below which columns are shared out too
+TINY = 1e-300  # of a column without numbers
 GROUP = 16  # columns whose sums one program keeps
 # of |x|^2 in squared bandwidths: beyond, near pairs are taken by differences, or by two pieces
 MEAN_SPREAD, MOST_SPREAD, TF32_SPREAD = 8.0, 100.0, 64.0
@@ -112,7 +120,7 @@ class DevicePairs:
     def operands(self) -> dict[str, Tensor]:
         out: dict[str, Tensor] = {}
         for j, part in enumerate(self.parts):
-            key = (part, self.source.parameters)
+            key = (part, self.source.parameters, self.dtype)
             if key not in self.held:
                 self.held[key] = self._of_part(j, part)
             for side, held in self.held[key].items():
@@ -143,25 +151,32 @@ class DevicePairs:
         return torch.tensor(numbers, dtype=self.dtype, device=self.X.device)
 
     # contractions
-    def times(self, W: Tensor) -> Tensor:
-        """(results, n, q) in float64 for W (m, q)."""
+    def times(self, W: Tensor, *, normwise: bool = False) -> Tensor:
+        """(results, n, q) in float64 for W (m, q); `normwise`: errors may be of the largest numbers
+        of a column, as iterations allow, where that is quicker."""
         count, q = len(self.source.results), W.shape[1]
+        pieces = normwise and self.precision == "float32" and by_pieces(self.parts)
+        runs = [*self._runs(count, q, 0 if pieces else MAX_BESIDE)]
+        if len(runs) == 1:
+            return self._run(W, pieces).contiguous()
         out = torch.empty((count, len(self.X), q), dtype=torch.float64, device=self.X.device)
-        for at in self._runs(count, q):
-            some = W[:, at]
-            many = some.shape[1] > MAX_SUMS and self.precision != "float64"
-            out[:, :, at] = self._products(some) if many else self._sums(some)
+        for at in runs:
+            out[:, :, at] = self._run(W[:, at], pieces)
         return out
 
-    def _runs(self, count: int, q: int) -> Iterator[slice]:
-        """Columns that go in one launch: few by sums; as many as a power of two and a few more by
-        products, and those few by sums."""
+    def _run(self, W: Tensor, pieces: bool) -> Tensor:
+        many = W.shape[1] > MAX_SUMS and self.precision != "float64"
+        return self._products(W, pieces) if many else self._sums(W)
+
+    def _runs(self, count: int, q: int, beside: int) -> Iterator[slice]:
+        """Columns that go in one launch: few by sums; as many as a power of two and a few more
+        (`beside`) by products, and those few by sums."""
         at, few = 0, max(1, MAX_SUMS // count)
         while at < q:
             step = min(MAX_SIDES, q - at)
             if step <= MAX_SUMS or self.precision == "float64":
                 step = few
-            elif step - (whole := 1 << (step.bit_length() - 1)) <= MAX_BESIDE:
+            elif step - (whole := 1 << (step.bit_length() - 1)) <= beside:
                 step = max(whole, MAX_SUMS + 1)
             yield slice(at, min(at + step, q))
             at += step
@@ -172,18 +187,21 @@ class DevicePairs:
         found = self._launched(Sums(count, q), V.T.contiguous(), {})
         return found.reshape(count, q, -1)[:, :, : len(self.X)].transpose(1, 2) * size
 
-    def _products(self, W: Tensor) -> Tensor:
+    def _products(self, W: Tensor, pieces: bool) -> Tensor:
         """One result after the other."""
-        V, size = self._scaled(W)
+        if len(self.source.names) == 1:
+            return self._product(W, pieces)[None]
+        each = (self._alone[name] for name in self.source.names)
+        return torch.stack([one._product(W, pieces) for one in each])
+
+    def _product(self, W: Tensor, pieces: bool) -> Tensor:
         width = 1 << max(4, (W.shape[1] - 1).bit_length())
-        padded = torch.zeros((len(V), width), dtype=self.dtype, device=V.device)
-        padded[:, : V.shape[1]] = V
-        out = []
-        for name in self.source.names:
-            one = self if len(self.source.names) == 1 else self._alone[name]
-            found = one._launched(MatrixProducts(width, DIGITS[self.precision]), padded, {})
-            out.append(found[: len(self.X), : W.shape[1]] * size)
-        return torch.stack(out)
+        V, size = self._scaled(W, width)
+        if pieces:
+            found = self._launched(PieceProducts(width), _pieces(V), {})
+        else:
+            found = self._launched(MatrixProducts(width, DIGITS[self.precision]), V, {})
+        return found[: len(self.X), : W.shape[1]] * size
 
     @cached_property
     def _alone(self) -> dict[str, DevicePairs]:
@@ -212,12 +230,12 @@ class DevicePairs:
         out[: part.shape[1], : len(part)] = part.T.to(self.dtype)
         return out
 
-    def _scaled(self, W: Tensor) -> tuple[Tensor, Tensor]:
+    def _scaled(self, W: Tensor, width: int | None = None) -> tuple[Tensor, Tensor]:
         """W with its padding, each column in units of its largest number; these."""
-        top = W.abs().amax(dim=0).double()
-        size = torch.where(top > 0, top, 1.0)
-        V = torch.zeros((self.grid.columns, W.shape[1]), dtype=self.dtype, device=W.device)
-        V[: len(W)] = (W / size).to(self.dtype)
+        q = W.shape[1]
+        size = W.abs().amax(dim=0).double().clamp(min=TINY)
+        V = torch.zeros((self.grid.columns, width or q), dtype=self.dtype, device=W.device)
+        torch.div(W, size, out=V[: len(W), :q])
         return V, size
 
     def program(self, contraction: Contraction) -> TileProgram:
@@ -293,6 +311,12 @@ class LaunchGrid:
         columns = -(-blocks // step) * step
         rows = columns if symmetric else rows
         return cls(rows * BLOCK, columns * BLOCK, columns // step)
+
+
+def _pieces(V: Tensor) -> Tensor:
+    """Two float16 pieces of numbers of at most 1, side by side; the second is magnified."""
+    high = V.half()
+    return torch.cat([high, ((V - high) * MAGNIFIED).half()], dim=1)
 
 
 def launch(text: str, grid: tuple[int, ...], *arrays: Any, **settings: Any) -> None:

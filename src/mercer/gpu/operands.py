@@ -79,8 +79,8 @@ class TileFrame:
             for at in range(0, len(X), PIECE):
                 U = view(X[at : at + PIECE]) - centre
                 squares = (U * U).sum(dim=1)
-                top, most = max(top, float(U.abs().max())), max(most, float(squares.max()))
-                total += float(squares.sum())
+                told = torch.stack([U.abs().max(), squares.max(), squares.sum()]).tolist()
+                top, most, total = max(top, told[0]), max(most, told[1]), total + told[2]
         return cls(centre, (top or 1.0) / LARGEST, total / sum(map(len, sides)), most)
 
 

@@ -19,6 +19,7 @@ from mercer.inputs import Array, Rows, Table
 from mercer.kernels.base import Kernel
 from mercer.pairs import KernelSource
 
+DISTANCES = ("sqdist", "dist", "absdist", "sinsq")  # zero of each row with itself
 PRECISIONS = ("float32", "tf32", "float64")
 
 
@@ -95,7 +96,7 @@ class GPUOperator:
         """The same matrix in another precision."""
         Z = None if self.Z is self.X else self.Z
         made = GPUOperator(self.kernel, self.X, Z, precision=precision, device=self.device)
-        made._names = self._names
+        made._names, made._held = self._names, self._held
         return made
 
     @property
@@ -114,8 +115,10 @@ class GPUOperator:
 
     def diag(self) -> Tensor:
         """k(x_i, x_i) of the rows, in float64."""
-        values = self.kernel.diag(Table(self.X.double().cpu().numpy(), self._names))
-        return torch.from_numpy(values).to(self.device)
+        alike = all(a.side == "both" and a.kind in DISTANCES for a in self.source.quantities)
+        rows = self.X[:1] if alike else self.X
+        values = self.kernel.diag(Table(rows.double().cpu().numpy(), self._names))
+        return torch.from_numpy(values).to(self.device).expand(len(self.X)).clone()
 
     def nearest(self, k: int) -> tuple[Tensor, Tensor]:
         """The k columns with the largest values of each row, (index, values), (n, k) each."""
@@ -131,6 +134,11 @@ class GPUOperator:
         out = self.tiles.times(W.reshape(len(W), -1))[0]
         out = (out if W.ndim == 2 else out[:, 0]).to(_wider(W.dtype))
         return out if given else out.cpu().numpy()
+
+    def normwise(self, V: Tensor) -> Tensor:
+        """K @ V of a tensor (m, q), with errors of the size of 1e-6 of the largest numbers of K and
+        of each column of V: what iterations need, in less time for many columns."""
+        return self.tiles.times(V, normwise=True)[0]
 
     # derivatives
     def pullback(self, U: Any, V: Any) -> Array:

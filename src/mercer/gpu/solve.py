@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.costs.pivots import PivotSearch
 from mercer.gpu.backend import Tensor, torch
+from mercer.gpu.conjugate import ConjugateGradients
 from mercer.gpu.devices import free_bytes
 from mercer.gpu.operator import GPUOperator
 from mercer.inputs import Array
@@ -17,11 +18,13 @@ from mercer.linalg.cg import Solved
 from mercer.plans import quantity
 
 PIECE = 1 << 17  # rows of columns that are formed at a time
-LEAST, PROPOSALS, ROUNDS = 64, 128, 3  # pivots drawn at a time; or one part of those there are
+LEAST, ROUNDS = 64, 3  # pivots drawn at a time; or one part of those there are
+FIRST, ROWS = (128, 256), 64  # as many at first; within these, one for so many rows
 DRAWN = 1 << 28  # bytes of the columns of pivots that are drawn at a time
-MIN_RESIDUAL = 1e-6  # of k(x, x): less than this left of it is rounding
+MIN_RESIDUAL = 1e-5  # of k(x, x): less than this left of it F does not tell in float32
+ROUNDING = 1e-7  # of k(x, x): of what is left of a column in float32
 OWN = 1e-4  # of what is left of a pivot: less than this beside others is a sum of them
-INNER_TOLERANCE = 1e-4  # of a round on float32 products
+INNER_TOLERANCE = 5e-5  # of a round on float32 products
 MAX_ROUNDS = 6
 LOOSE = 5e-5  # a tolerance from which products to 1e-6 tell the residual
 SHARE = 0.4  # of free memory that a preconditioner may take
@@ -98,8 +101,7 @@ class Preconditioner:
             part = F[at : at + (1 << 16)].double()
             H += part.T @ part
         root = torch.linalg.cholesky(H)
-        one = torch.eye(len(root), dtype=root.dtype, device=root.device)
-        return cls(F, s, root, torch.linalg.solve_triangular(root, one, upper=False))
+        return cls(F, s, root, inverted(root))
 
     @property
     def rank(self) -> int:
@@ -111,9 +113,10 @@ class Preconditioner:
         return (low + E[self.rank :]) / self.s[:, None]
 
     def solve(self, R: Tensor) -> Tensor:
-        U = self.s[:, None] * R
+        s = self.s[:, None]
+        U = s * R
         inner = self.inverse.T @ (self.inverse @ (self.S.T @ U.float()).double())
-        return self.s[:, None] * (U - (self.S @ inner.float()).double())
+        return U.sub_(self.S @ inner.float()).mul_(s)
 
     @property
     def logdet(self) -> float:
@@ -128,66 +131,93 @@ def pivoted_factor(
 
     Chen, Epperly, Tropp and Webber, Randomly pivoted Cholesky (2022).
     """
-    n, rng = op.shape[0], np.random.default_rng(seed)
+    n, g = op.shape[0], torch.Generator(op.device)
+    g.manual_seed(seed)
     F = torch.empty((n, rank), dtype=torch.float32, device=op.device)
-    left = op.diag().clone()
-    most, trace = _told(left)
+    left = op.diag()
+    most, trace = torch.stack([left.max(), left.sum()]).tolist()
     floor, done, ranks, traces = MIN_RESIDUAL * most, 0, [0], [trace]
     while done < rank and most > floor:
-        count = max(LEAST, min(max(PROPOSALS, done // ROUNDS), DRAWN // (4 * n)))
-        drawn = _drawn(left, min(count, rank - done), rng)
-        G = _columns(op, drawn) - F[:, :done] @ F[drawn, :done].T
-        keep, L = _factor(G[drawn].double(), floor)
-        if len(keep):
-            one = torch.eye(len(keep), dtype=L.dtype, device=L.device)
-            inverse = torch.linalg.solve_triangular(L, one, upper=False)
-            new = (G if len(keep) == len(drawn) else G[:, keep]) @ inverse.T.float()
-            F[:, done : done + len(keep)] = new
-            done += len(keep)
-            left = (left - (new * new).sum(dim=1)).clamp(min=0)
-        left[drawn] = 0.0
-        most, trace = _told(left)
-        if search is not None and len(keep):
+        drawn = _drawn(left, min(_proposals(n, done), rank - done), g)
+        new, left, most, trace = _explained(op, F[:, :done], drawn, left, floor)
+        F[:, done : done + new.shape[1]] = new
+        done += new.shape[1]
+        if search is not None and new.shape[1]:
             ranks, traces = [*ranks, done], [*traces, trace]
             if not search.worth_more(ranks, traces):
                 break
     return F[:, :done]
 
 
-def _told(left: Tensor) -> tuple[float, float]:
-    """The largest and the sum, in one wait."""
-    most, trace = torch.stack([left.max(), left.sum()]).tolist()
-    return most, trace
+def _proposals(n: int, done: int) -> int:
+    """How many pivots are drawn at a time: more of many rows, as each draw waits."""
+    first = min(max(n // ROWS, FIRST[0]), FIRST[1])
+    return max(LEAST, min(max(first, done // ROUNDS), DRAWN // (4 * n)))
 
 
-def _columns(op: GPUOperator, cols: Tensor) -> Tensor:
-    """K[:, cols] in float32, by pieces of rows."""
-    out = torch.empty((op.shape[0], len(cols)), dtype=torch.float32, device=op.device)
-    for at in range(0, len(out), PIECE):
-        out[at : at + PIECE] = op.block(slice(at, at + PIECE), cols, torch.float32)
+def _columns(op: GPUOperator, F: Tensor, cols: Tensor, dtype: Any) -> Tensor:
+    """What F F' leaves of K[:, cols], by pieces of rows."""
+    out = torch.empty((len(F), len(cols)), dtype=dtype, device=F.device)
+    beside, piece = F[cols].T.to(dtype), PIECE if dtype == F.dtype else PIECE // 8
+    for at in range(0, len(F), piece):
+        rows = slice(at, at + piece)
+        out[rows] = op.block(rows, cols, dtype).addmm_(F[rows].to(dtype), beside, alpha=-1)
     return out
 
 
-def _drawn(left: Tensor, count: int, rng: np.random.Generator) -> Tensor:
-    """Rows drawn by what is left of them, each once."""
-    sums = torch.cumsum(left, dim=0)
-    at = torch.from_numpy(rng.random(count)).to(left.device) * sums[-1]
-    return torch.unique(torch.searchsorted(sums, at).clamp(max=len(left) - 1))
+def _drawn(left: Tensor, count: int, generator: Any) -> Tensor:
+    """Rows drawn by what is left of them, none twice: those that come first where they come at such
+    rates. Their number is known before, so that nothing waits for it."""
+    u = torch.rand(len(left), generator=generator, dtype=left.dtype, device=left.device)
+    return torch.topk(left / -u.log(), count).indices
 
 
-def _factor(A: Tensor, floor: float) -> tuple[Tensor, Tensor]:
-    """The pivots of a small block that are not sums of others, and their Cholesky factor."""
-    least = (OWN * A.diagonal()).clamp(min=floor)
-    L, failed = torch.linalg.cholesky_ex(A)
-    if bool((failed == 0) & (L.diagonal().square() > least).all()):
-        return torch.arange(len(A), device=A.device), L
-    keep = torch.tensor(_apart(A.cpu().numpy(), least.cpu().numpy()), device=A.device).long()
-    return keep, torch.linalg.cholesky(A[keep][:, keep])
+def _explained(
+    op: GPUOperator, F: Tensor, drawn: Tensor, left: Tensor, floor: float
+) -> tuple[Tensor, Tensor, float, float]:
+    """New columns of F; what they leave of the diagonal, its largest and its sum, all in one wait.
+    Where a pivot is a sum of others, or pivots are so near to it that their inverse magnifies
+    rounding beyond `floor`, columns are float64, and the first are taken that are neither."""
+    G = _columns(op, F, drawn, torch.float32)
+    L, failed = torch.linalg.cholesky_ex(A := G[drawn].double())
+    inverse, least = inverted(L), (OWN * A.diagonal()).clamp(min=floor)
+    apart = (failed == 0) & (L.diagonal().square() > least).all() & _held(inverse, floor).all()
+    new, after = _factored(G, inverse, drawn, left)
+    fine, most, trace = torch.stack([apart.to(left), after.max(), after.sum()]).tolist()
+    if not fine:
+        G = _columns(op, F, drawn, torch.float64)
+        keep = torch.tensor(_apart(G[drawn].cpu().numpy(), floor), device=G.device).long()
+        inverse = inverted(torch.linalg.cholesky(G[drawn[keep]][:, keep]))
+        first, later = keep.split([k := int(_held(inverse, floor).sum()), len(keep) - k])
+        told = torch.ones_like(drawn, dtype=torch.bool).index_fill_(0, later, False)
+        new, after = _factored(G[:, first], inverse[:k, :k], drawn[told], left)
+        most, trace = torch.stack([after.max(), after.sum()]).tolist()
+    return new, after, most, trace
 
 
-def _apart(A: Array, least: Array) -> list[int]:
-    """The rows of which more than `least` is left beside those before them."""
+def _held(inverse: Tensor, floor: float) -> Tensor:
+    """Up to which of the first pivots their inverse keeps the squares of rounding below `floor`."""
+    rounding = (ROUNDING * floor / MIN_RESIDUAL * inverse).square().sum(dim=1)
+    return rounding.cumsum(dim=0) < floor
+
+
+def _factored(G: Tensor, inverse: Tensor, drawn: Tensor, left: Tensor) -> tuple[Tensor, Tensor]:
+    """G L^-T in float32, and what its rows leave of the diagonal: nothing at those drawn."""
+    new = (G @ inverse.T.to(G.dtype)).float()
+    after = (left - (new * new).sum(dim=1)).clamp(min=0)
+    return new, after.index_fill_(0, drawn, 0.0)
+
+
+def inverted(L: Tensor) -> Tensor:
+    """The inverse of a lower triangle."""
+    one = torch.eye(len(L), dtype=L.dtype, device=L.device)
+    return torch.linalg.solve_triangular(L, one, upper=False) if len(L) else one
+
+
+def _apart(A: Array, floor: float) -> list[int]:
+    """The rows that are no sums of those before them."""
     L, left, keep = np.zeros_like(A), A.diagonal().copy(), list[int]()
+    least = np.maximum(OWN * left, floor)
     for i in range(len(A)):
         if left[i] > least[i]:
             k = len(keep)
@@ -249,7 +279,7 @@ class GPUSystem:
 
     def times(self, V: Tensor) -> Tensor:
         """A V"""
-        return self.op @ V + self.d[:, None] * V
+        return torch.addcmul(self.op.normwise(V), self.d[:, None], V)
 
     def on_device(self, A: Array) -> Tensor:
         """An array as a tensor beside the system's, in float64."""
@@ -270,18 +300,30 @@ class GPUSystem:
         X, R, worst, steps = self.solve_there(_moved(B, self.d))
         return Solved(_back(X), _back(R), worst, steps)
 
-    def solve_there(self, target: Tensor) -> tuple[Tensor, Tensor, float, int]:
+    def goal(self, size: Tensor, norms: Tensor) -> Tensor:
+        """Of a round of steps, by the sizes of the right-hand sides and of what is left of them."""
+        return torch.maximum(0.5 * self.of.tol * size, INNER_TOLERANCE * norms)
+
+    def solve_there(
+        self, target: Tensor, begun: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, float, int]:
         """The same of tensors, with what is left, its size and the steps: rounds of conjugate
-        gradients, each on a residual taken in float64, or as products are where that will do."""
+        gradients, each on a residual taken in float64, or as products are where that will do; the
+        first is where others have `begun`."""
         size = torch.linalg.vector_norm(target, dim=0)
         X, R, steps = torch.zeros_like(target), target.clone(), 0
         exact = self.op if self.of.tol >= LOOSE else self.op.exact
+        rounds: ConjugateGradients | None = None
         worst = 1.0
         for _ in range(MAX_ROUNDS):
             norms = torch.linalg.vector_norm(R, dim=0)
-            goal = torch.maximum(0.5 * self.of.tol * size, INNER_TOLERANCE * norms)
-            change, used = self._iterated(R, goal, self.of.max_steps - steps)
-            steps += used
+            if begun is None:
+                rounds = rounds or ConjugateGradients(self, target)
+                rounds.start(R, self.P.solve(R), self.goal(size, norms))
+                steps += sum(1 for _ in rounds.steps(self.of.max_steps - steps))
+                change = rounds.X
+            else:
+                change, begun = begun, None
             left = target - (exact @ (X + change) + self.d[:, None] * (X + change))
             new = torch.linalg.vector_norm(left, dim=0)
             gained = new < norms  # not where float32 products led astray, or to no number
@@ -293,21 +335,3 @@ class GPUSystem:
             if not bool(open_.any()) or steps >= self.of.max_steps or stuck:
                 break
         return X, R, worst, steps
-
-    def _iterated(self, B: Tensor, goal: Tensor, max_steps: int) -> tuple[Tensor, int]:
-        """Conjugate gradients for all columns until |r| <= goal."""
-        X, R, steps = torch.zeros_like(B), B.clone(), 0
-        P, gamma = torch.zeros_like(B), torch.ones(B.shape[1], dtype=B.dtype, device=B.device)
-        on = torch.linalg.vector_norm(R, dim=0) > goal
-        while steps < max_steps and bool(on.any()):
-            Z = self.P.solve(R)
-            new = (R * Z).sum(dim=0)
-            P = Z + (new / gamma) * P if steps else Z
-            AP = self.times(P)
-            steps += 1
-            curve = (P * AP).sum(dim=0)
-            fine = on & (curve > 0) & (new > 0)
-            step = torch.where(fine, new / torch.where(fine, curve, 1.0), 0.0)
-            X, R, gamma = X + step * P, R - step * AP, torch.where(fine, new, gamma)
-            on = fine & (torch.linalg.vector_norm(R, dim=0) > goal)
-        return X, steps

@@ -8,13 +8,14 @@ registers; sums of tiles are added in float64. Rows are padded to whole blocks, 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from mercer.gpu import assembly
 from mercer.gpu.contract import Contraction
 from mercer.gpu.derivatives import TracedResults
 from mercer.gpu.formula import TileFormula
-from mercer.gpu.quantities import Geometry, TileLayout
+from mercer.gpu.quantities import Geometry, SeenRows, TileLayout
 
 RESIDENT = 128  # columns up to which the rows of a program stay on the chip
 CHUNK = 64  # columns at a time beyond
@@ -70,6 +71,38 @@ class TileProgram:
     scalars: int  # numbers in THETA
 
 
+@dataclass(frozen=True)
+class TileRecipe:
+    """All that a text is made of. What it reads from memory is not part of it: values of
+    parameters, rows, names of columns, maps. So each step of a search finds the text of the first.
+
+    Parameters
+    ----------
+    lines, results : of the trace
+    parameters : how many it has
+    layout : as `TileLayout`, without geometries and vectors
+    sides : of its vectors
+    fast : functions of tiles by one instruction, which Triton's interpreter has not
+    narrow : the formula in float32 of what loops found
+    """
+
+    lines: tuple[str, ...]
+    results: tuple[str, ...]
+    parameters: int
+    layout: TileLayout
+    sides: tuple[str, ...]
+    parts: tuple[TilePart, ...]
+    contraction: Contraction
+    dtype: str
+    fast: bool
+    narrow: bool
+
+    @property
+    def formula(self) -> TileFormula:
+        trace = TracedResults(self.lines, self.results, (), ())
+        return TileFormula.of(trace, dict(self.layout.values))
+
+
 def program(
     source: TracedResults,
     layout: TileLayout,
@@ -80,31 +113,53 @@ def program(
     fast: bool = False,
     narrow: bool = False,
 ) -> TileProgram:
-    """The tile of a trace, contracted in some way; `fast`: functions of tiles by one instruction,
-    which Triton's interpreter has not; `narrow`: the formula in float32 of what loops found."""
-    formula = TileFormula.of(source, dict(layout.values))
+    """The tile of a trace, contracted in some way; written once for a recipe."""
+    return written(
+        TileRecipe(
+            source.lines,
+            source.results,
+            len(source.parameters),
+            replace(layout, geometries=(), vectors=()),
+            tuple(asked.side for asked in layout.vectors),
+            tuple(replace(p, geometry=_shape_of(p.geometry)) for p in parts),
+            contraction,
+            dtype,
+            fast,
+            narrow,
+        )
+    )
+
+
+def _shape_of(g: Geometry) -> Geometry:
+    """What is computed, of whatever rows."""
+    return replace(g, rows=SeenRows(), widths=())
+
+
+@lru_cache(maxsize=512)
+def written(recipe: TileRecipe) -> TileProgram:
+    """The text of a recipe."""
+    layout, parts, formula = recipe.layout, recipe.parts, recipe.formula
     arrays = [f"{side}{j}{name}" for j, p in enumerate(parts) for name in p.names for side in "AB"]
-    arrays += [f"P{i}" for i in range(len(layout.vectors))]
-    numbers = [f"t{i}" for i in range(len(source.parameters))] + [
-        f"u{j}" for j in range(len(parts))
-    ]
-    text = _Text(dtype, contraction)
+    arrays += [f"P{i}" for i in range(len(recipe.sides))]
+    numbers = [f"t{i}" for i in range(recipe.parameters)] + [f"u{j}" for j in range(len(parts))]
+    text = _Text(recipe.dtype, recipe.contraction)
     text.head(numbers, [*layout.scalars, *formula.scalars])
     for j, p in enumerate(parts):
         text.load_rows(j, p)
-    for i, asked in enumerate(layout.vectors):
-        text.load_vector(i, asked.side)
+    for i, side in enumerate(recipe.sides):
+        text.load_vector(i, side)
     text.loop()
     for j, p in enumerate(parts):
         text.part(j, p)
-        text.lines(_narrowed(j, p.geometry) if narrow else [])
-    text.lines([*text.column_vectors, *map(_fast if fast else str, [*layout.lines, *formula.body])])
+        text.lines(_narrowed(j, p.geometry) if recipe.narrow else [])
+    body = map(_fast if recipe.fast else str, [*layout.lines, *formula.body])
+    text.lines([*text.column_vectors, *body])
     text.contract(formula.results, whole=bool(parts))
-    pointers = "".join(f"{name}, " for name in [*contraction.arrays, *arrays])
-    functions = "".join(map(assembly.function, (*FAST_NAMES, "root"))) if fast else ""
-    title = f"{type(contraction).__name__}, {dtype}"
+    pointers = "".join(f"{name}, " for name in [*recipe.contraction.arrays, *arrays])
+    functions = "".join(map(assembly.function, (*FAST_NAMES, "root"))) if recipe.fast else ""
+    title = f"{type(recipe.contraction).__name__}, {recipe.dtype}"
     head = HEAD.format(title=title, pointers=pointers, functions=functions)
-    return TileProgram(head + text.done(), (*contraction.arrays, *arrays), len(numbers))
+    return TileProgram(head + text.done(), (*recipe.contraction.arrays, *arrays), len(numbers))
 
 
 def _narrowed(j: int, g: Geometry) -> list[str]:

@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
@@ -94,18 +93,28 @@ def probed(
     return Probed(P.logdet + _logs(alphas, betas, n), X, W)
 
 
-def _probed_there(handle: Any, probes: int, seed: int) -> Probed:
-    """The same of a system on a GPU, where its vectors stay."""
+def _probed_there(handle: Any, Y: Any, probes: int, seed: int) -> tuple[Probed, Any]:
+    """The same of a system on a GPU, where its vectors stay; and A^-1 Y."""
     there = import_module("mercer.gpu.quadrature")
-    found = there.jacobi(handle, there.normals(handle, probes, seed), STEPS, SOLVED)
+    found = there.jacobi(handle, there.normals(handle, probes, seed), Y, STEPS, SOLVED)
     logs = handle.P.logdet + _logs(found.alphas, found.betas, len(handle.d))
-    return Probed(logs, found.solved, found.whitened)
+    return Probed(logs, found.solved, found.whitened), handle.solve_there(Y, found.begun)[0]
 
 
 def _logs(alphas: Sequence[Array], betas: Sequence[Array], n: int) -> Array:
-    """n e1' log(T) e1 of every probe."""
-    probes = zip(np.transpose(alphas), np.transpose(betas), strict=True)
-    return np.array([n * _quadrature(a, b) for a, b in probes])
+    """n e1' log(T) e1 of every probe; T goes on as the identity where a probe has ended."""
+    a, b = np.array(alphas).T, np.array(betas).T
+    if not a.size:
+        return np.zeros(len(a))
+    on = ~np.isnan(a)
+    a, b = np.where(on, a, 1.0), np.where(on, b, 0.0)[:, :-1] * on[:, 1:]
+    diagonal = 1 / a
+    diagonal[:, 1:] += b / a[:, :-1]
+    T, at = np.zeros((*a.shape, a.shape[1])), np.arange(a.shape[1])
+    T[:, at, at] = diagonal
+    T[:, at[1:], at[:-1]] = np.sqrt(b) / a[:, :-1]
+    values, vectors = np.linalg.eigh(T)
+    return n * np.asarray((vectors[:, 0] ** 2 * np.log(np.maximum(values, 1e-300))).sum(axis=1))
 
 
 def _jacobi(
@@ -133,18 +142,6 @@ def _jacobi(
         alphas.append(alpha)
         betas.append(beta)
     return alphas, betas, X
-
-
-def _quadrature(alpha: Array, beta: Array) -> float:
-    """e1' log(T) e1"""
-    a = alpha[~np.isnan(alpha)]
-    if not len(a):
-        return 0.0
-    b = beta[: len(a) - 1]
-    diagonal = 1 / a
-    diagonal[1:] += b / a[:-1]
-    values, vectors = eigh_tridiagonal(diagonal, np.sqrt(b) / a[:-1])
-    return float(np.square(vectors[0]) @ np.log(np.maximum(values, 1e-300)))
 
 
 # the search
@@ -192,9 +189,8 @@ def estimated_likelihood(
     else:
         made = import_module("mercer.gpu.solve").GPUSolver(tol=tol, device=gpu)
         handle = made.init(op, d, probes + q)
-        op, found = handle.op, _probed_there(handle, probes, seed)
-        T, d = handle.on_device(Y), handle.d
-        coef, beside = handle.solve_there(T)[0], handle.beside
+        op, T, d, beside = handle.op, handle.on_device(Y), handle.d, handle.beside
+        found, coef = _probed_there(handle, T, probes, seed)
     fit = max(float((T * coef).sum()), 0.0)
     s = best_scale(fit, n * q, noise, least) if scale is None else scale
     log = -0.5 * (fit / s + q * float(found.logs.mean()) + n * q * math.log(2 * math.pi * s))
