@@ -21,7 +21,9 @@ def multiplied(A: Array, V: Array) -> Array:
     array([[3.],
            [4.]])
     """
-    with np.errstate(invalid="ignore"):  # what is not read may be anything, and cast where V is wider
+    with np.errstate(
+        invalid="ignore"
+    ):  # what is not read may be anything, and cast where V is wider
         return _multiplied(A, V)
 
 
