@@ -21,9 +21,7 @@ def multiplied(A: Array, V: Array) -> Array:
     array([[3.],
            [4.]])
     """
-    with np.errstate(
-        invalid="ignore"
-    ):  # what is not read may be anything, and cast where V is wider
+    with np.errstate(invalid="ignore"):  # of what is not read, where V is wider
         return _multiplied(A, V)
 
 
