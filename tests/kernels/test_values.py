@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics import pairwise
@@ -74,3 +75,21 @@ def test_formulas_written_out():
         )
     A = np.diag([1.0, 2.0, 3.0])
     np.testing.assert_allclose(Linear(A)(X, Z), X @ A @ Z.T, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [2, 25, 130, 300])
+@pytest.mark.parametrize("kernel", [Gaussian(1e-2), Matern(1.5, 1e-2), Cauchy(1e-2) + Linear()])
+def test_of_rows_with_themselves_both_halves_are_the_same_bits(kernel, n, dtype):
+    rng = np.random.default_rng(n)
+    near = 100 + rng.normal(size=7) + 1e-3 * rng.normal(size=(n, 7))
+    K = kernel(near.astype(dtype))
+    assert np.array_equal(K, K.T)
+
+
+def test_sums_of_sparse_float32_rows_lose_no_digits():
+    X = sp.random(40, 900, 0.5, format="csr", random_state=0)
+    X.data = np.random.default_rng(0).normal(size=X.nnz)
+    X = X.astype(np.float32)
+    K = Gaussian(1.8)(X, X.copy())
+    assert np.abs(K.diagonal() - 1).max() < 1e-6

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.inputs import Table
@@ -310,3 +311,12 @@ def test_rows_too_large_for_their_kernel_are_refused_in_a_sentence(landmarks, n)
             fit(X)
     if landmarks != "kmeans":
         assert np.isfinite(Nystrom(Gaussian(1e200), 20, landmarks).fit_transform(X)).all()
+
+
+@pytest.mark.parametrize("offset", [30.0, 100.0, 700.0, 3e4])
+def test_few_rows_far_from_zero_are_told_to_the_digits_that_landmarks_have(offset):
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    moved = X + offset
+    X = moved - offset  # exactly
+    F = Nystrom(Gaussian(), 60, random_state=0).fit_transform(moved)
+    assert np.abs(F @ F.T - np.exp(-cdist(X, X, "sqeuclidean") / 2)).max() < 3e-11

@@ -169,3 +169,10 @@ def test_exact_values_are_those_of_the_sparse_rows_that_were_given(density):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert op.astype(np.float64).given is given
     assert between.given is None
+
+
+@pytest.mark.parametrize("bandwidth", [1e-320, 1e-170, 1e-9, 1e160])
+def test_exact_values_of_bandwidths_whose_squares_have_no_digits(bandwidth):
+    X = np.array([[0.0], [0.0], [3 * bandwidth]])
+    K = exact(TileOperator(Gaussian(bandwidth), Table(X)), np.arange(2), np.arange(3))
+    assert np.allclose(K, [[1, 1, np.exp(-4.5)]] * 2, rtol=1e-3)

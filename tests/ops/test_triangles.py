@@ -35,3 +35,10 @@ def test_solutions(q, dtype):
     L[np.triu_indices(60, 1)] = np.nan
     X = solved(np.asfortranarray(L.astype(dtype)), B)
     np.testing.assert_allclose(A @ X, B, atol=1e3 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("q", [1, 7])
+def test_what_is_not_read_is_not_told_of(q):
+    A = np.eye(3, dtype=np.float32)
+    A.view(np.uint32)[2, 0] = 0x7FA00000  # a NaN that casts warn of
+    assert np.array_equal(multiplied(A, np.ones((3, q))), np.ones((3, q)))

@@ -150,3 +150,11 @@ def test_hostile_cells():
     assert written_of(nothing) == ".,"
     assert doubtful(nothing) == ""
     assert currencies(nothing) == []
+
+
+def test_signs_that_end_with_a_point():
+    francs = ["Fr. 5.50", "Fr. 1'000", "Fr.12.-"]
+    assert written_of(pa.array(francs)) == ".,'"
+    assert numbers(pa.array(francs), written=".,'")[0].tolist() == [5.5, 1000.0, 12.0]
+    assert written_of(pa.array(["Rs. 1.234,50", "Rs. 2,5"])) == ",."
+    assert currencies(pa.array(["Rs 5", "Rs. 6", "7 Rs."])) == ["Rs"]

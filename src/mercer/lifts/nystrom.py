@@ -34,9 +34,8 @@ from mercer.pairs.side import square_norms
 from mercer.store import register
 
 # A landmark counts where more than this share of k(x, x) is not told by those before it: what
-# rounding does to a feature
-# is eps / sqrt(share), what the feature tells sqrt(share). Of float32 rows under some kernels too,
-# whose values are then float64 (`mercer.lifts.digits`).
+# rounding does to a feature is eps / sqrt(share), what the feature tells sqrt(share). Under some
+# kernels float32 rows have the share of float64 too, and float64 values (`mercer.lifts.digits`).
 MIN_RESIDUAL = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-5}
 LOOK_VALUES = 1 << 16  # features that are squared at a time
 Choice = tuple[Table, "Array | None", Array]  # landmarks, the rows they are, and their root

@@ -24,28 +24,22 @@ from mercer.ops.tiles import cuts
 # proposals of one round: a constant, so that the pivots do not depend on how many are wanted
 PROPOSALS = 128
 POOL_ROWS, POOL_SHARE = 1024, 4  # the least rows that pivots are drawn from, and rows a pivot
-LEAP, LEAP_VALUES = (
-    4,
-    1 << 20,
-)  # times as many rows has the pool that follows one of which all is told,
-# where pivots and all rows have more values
+# The pool after one of which all is told has so many times its rows, where the pivots have more
+# values with all rows than these; else it is all rows.
+LEAP, LEAP_VALUES = 4, 1 << 20
 ROUND, SURE = 64, 0.05  # rows proposed at a time, and the share untold from which one is taken
 LEAST_TAKEN = 0.125  # of those proposed, or nothing is proposed without a look at the residual
 EXACT_ROWS = 256  # of which all pivots have the law of one at a time
 CANDIDATES, LEAST_LEFT = 128, 0.01  # rows that the first pivots are the best of, and untold of them
 LAST_ROWS = 256  # that are not told, from which pivots are drawn one at a time
-CHEAP = {
-    True: 200_000_000,
-    False: 2_000_000,
-}  # multiplications, of Gaussians or not, for all values
+# multiplications, of a Gaussian or not, for all values
+CHEAP = {True: 200_000_000, False: 2_000_000}
 COLUMNS = 32  # multiplications that a value takes beside those of its rows
 POOL = 1 << 40  # the child of a stream that pools are drawn by, beyond those of all rounds
 PROPOSED, SINGLY, OPENING = 2 << 40, 3 << 40, 4 << 40  # and others by which rows are drawn
 NONE = np.empty(0, np.intp)
-ZERO_PIVOT = (
-    np.zeros(1, dtype=np.intp),
-    np.full((1, 1), np.inf),
-)  # kept rows of a kernel that is zero at all: one feature, zero too
+# the kept row of a kernel that is zero at all, and its root: one feature, zero too
+ZERO_PIVOT = np.zeros(1, dtype=np.intp), np.full((1, 1), np.inf)
 
 
 def rpcholesky(op: Operator, m: int, stream: Stream, weight: Array, cut: float) -> Array:
@@ -60,13 +54,17 @@ def rpcholesky_factor(
     Q) is near the best of rank m.
 
     At first nothing is eliminated from other rows: see `opened` and `proposed`. Once most of what
-    is proposed is told by the pivots, they are drawn from the residual, one at a time or in rounds of that law. Rows of one
-    weight are drawn from a pool of some of them, the pivots and random ones, at least four rows a
-    pivot, which grows as pivots do: O(m^3) time, O(m^2) memory, whatever n is. Where pivots tell
-    all of a pool, the next one has four times its rows, or is all rows, as they are of other
-    weights: O(n m^2) and O(n m), less where most rows are told as well; what pivots tell of all
-    rows may be found by `look`. Chen, Epperly, Tropp and Webber, Randomly pivoted Cholesky (2025);
-    Epperly, Tropp and Webber, Embrace rejection (2024).
+    is proposed is told by the pivots, they are drawn from the residual, one at a time or in rounds
+    of that law.
+
+    Rows of one weight are drawn from a pool of some of them: the pivots and random ones, at least
+    four rows a pivot, ever more as pivots grow, in O(m^3) time and O(m^2) memory whatever n is.
+    Where pivots tell all of a pool, the next one has four times its rows or is all rows, in
+    O(n m^2) and O(n m), less where most rows are told as well; so it is for rows of several
+    weights. What pivots tell of all rows may be found by `look`.
+
+    Chen, Epperly, Tropp and Webber, Randomly pivoted Cholesky (2025); Epperly, Tropp and Webber,
+    Embrace rejection (2024).
 
     Returns the pivots in the order in which they were drawn, and the factor of their block.
     """

@@ -13,6 +13,7 @@ from mercer.ops.distances import TOLERANCE, precise_enough
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 from mercer.pairs import Side, Tile
+from mercer.pairs.gaussian import usual
 from mercer.pairs.side import product, square_norms
 
 PIECE_BYTES = 1 << 19  # of columns, as rows in float64
@@ -62,10 +63,11 @@ class _Products:
 
     @classmethod
     def of(cls, op: TileOperator, few: Table) -> _Products | None:
-        """None of other kernels."""
+        """None of other kernels, and of bandwidths whose square has no digits."""
         kernel = op.kernel
-        if type(kernel) is not Gaussian or not isinstance(kernel.bandwidth, float) or few.items:
+        if type(kernel) is not Gaussian or not usual(kernel.bandwidth) or few.items:
             return None
+        assert isinstance(kernel.bandwidth, float)
         return cls(few.data, kernel.bandwidth)
 
     def fill(self, cols: Matrix, out: Array) -> bool:

@@ -14,8 +14,8 @@ from mercer.pairs.side import product
 
 
 class SparseTiles:
-    """The same of sparse rows as they are, in either precision: products in float64 that skip what
-    is zero."""
+    """Values of a Gaussian between sparse rows, in either precision, by products in float64 that
+    skip what is zero."""
 
     one_sided = True
 

@@ -62,8 +62,7 @@ def parallel_map(f: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
 def _run_all(work: Callable[[], None], todo: deque[Any], helpers: int) -> None:
     # The caller works too: a busy pool can then delay a call but never block it. Each helper has a
-    # copy of the
-    # caller's context, hence its limits and its np.errstate.
+    # copy of the caller's context, hence its limits and its np.errstate.
     futures = [_submit(work) for _ in range(helpers)]
     try:
         work()

@@ -23,6 +23,7 @@ TILE_ROWS = 256
 WIDE = 4  # of items, whose sides take longer to prepare than a tile to leave the cache
 FEW, CHEAP = 1 << 14, 1 << 20  # values, and times their columns, that are one tile
 PLAIN = 1 << 18  # the same, for which OpenBLAS starts no threads
+MIRRORED = 64  # rows of a tile that are mirrored at a time
 KEPT = 128 << 20  # bytes that an arena keeps at most
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt
 
@@ -96,7 +97,7 @@ def fill(
     if at_once(out.size, width):
         with nullcontext() if out.size * width <= PLAIN else single_blas():
             out[:] = tile(slice(0, out.shape[0]), slice(0, out.shape[1]))
-        return out
+        return mirrored(out) if symmetric else out
     size = out.dtype.itemsize
     down, across = TILE_ROWS, wide * columns(size)
     if symmetric:
@@ -111,9 +112,31 @@ def fill(
             out[rows, cols] = values
             if symmetric and cols.start > rows.start:
                 out[cols, rows] = values.T  # while they are in the cache
+            elif symmetric:
+                mirrored(out[rows, cols])
 
     parallel_map(row, cuts(out.shape[0], down))
     return out
+
+
+def mirrored(K: Array) -> Array:
+    """K below its diagonal what it is above it, in place: rounding differs between the two.
+
+    >>> mirrored(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[1., 2.],
+           [2., 4.]])
+    """
+    for at in cuts(len(K), MIRRORED):
+        K[at.stop :, at] = K[at, at.stop :].T
+        corner = K[at, at]
+        np.copyto(corner, corner.T, where=_below(len(corner)))
+    return K
+
+
+@cache
+def _below(n: int) -> Array:
+    """Where a matrix of n rows is below its diagonal."""
+    return np.tri(n, k=-1, dtype=bool)
 
 
 def broadcast(value: Any, shape: tuple[int, ...], dtype: Any) -> Array:

@@ -21,6 +21,11 @@ def multiplied(A: Array, V: Array) -> Array:
     array([[3.],
            [4.]])
     """
+    with np.errstate(invalid="ignore"):  # of what is not read, where V is wider
+        return _multiplied(A, V)
+
+
+def _multiplied(A: Array, V: Array) -> Array:
     a, lower = (A, 0) if A.flags.f_contiguous else (A.T, 1)  # as BLAS takes no other order
     if V.shape[1] > FEW_COLUMNS:
         (symm,) = get_blas_funcs(("symm",), (A, V))

@@ -248,7 +248,8 @@ class Tile:
 
     def _by_product(self, b: Bandwidth, dtype: np.dtype[Any]) -> Array:
         if self.X.rows.sparse or self.Z.rows.sparse:
-            A, B = (s._over(b, dtype) for s in (self.X, self.Z))
+            # in float64: sums go term by term, which takes no longer
+            A, B = (s._over(b, np.float64) for s in (self.X, self.Z))
             return np.abs(square_norms(A)[:, None] + square_norms(B) - 2 * product(A, B)).astype(
                 self.dtype
             )

@@ -85,6 +85,7 @@ def currencies(cells: Column) -> list[str]:
     found = pc.extract_regex(cells, rf"^[(+-]*\s*(?P<before>{MONEY})\s*[+-]?[0-9]").field("before")
     behind = pc.extract_regex(cells, rf"[0-9.,-]\s*(?P<behind>{MONEY})\)?$").field("behind")
     both = pa.concat_arrays([found.drop_null(), behind.drop_null()])
+    both = pc.utf8_rtrim(both, ".")  # Rs is Rs.
     counted = pc.value_counts(both).to_pylist() if len(both) else []
     often = RARELY * len(cells)
     return sorted(i["values"] for i in counted if i["values"] and i["counts"] > often)
@@ -120,6 +121,7 @@ def undressed(column: Column, written: str = PLAIN) -> Column:
 def _bare(cells: Column) -> Column:
     """The first cells, from their first digit or mark to their last digit."""
     found = cells.slice(0, LOOKED).drop_null()
+    found = pc.replace_substring_regex(found, rf"^[(+-]*\s*{MONEY}", "")  # some end with a point
     return pc.replace_substring_regex(found, r"^[^0-9.,]+|[^0-9]+$", "")
 
 

@@ -16,8 +16,8 @@ ENOUGH, SHORTEST = (
     1e-3,
 )  # share of the slope's promise that a step must keep; of it, of a step
 DAMPED = 0.2  # of the curvature that was thought, the least that a step may teach
-Loss = Callable[[Array], tuple[float, Callable[[], Array]]]
 # a value, and its slope, which is dear and asked for only where the search goes on from there
+Loss = Callable[[Array], tuple[float, Callable[[], Array]]]
 
 
 @dataclass(frozen=True, eq=False)

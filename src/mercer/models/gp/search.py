@@ -27,33 +27,21 @@ LOG = logger("gp")
 BOUND = 1e-6  # of the distance of two bounds: so near is on one
 STEP = 4  # rows of one rung over those of the one below: its cost is then a few per cent
 MIN_SEARCH_ROWS = 60
-ROWS_A_VARIABLE, ROWS_OF_A_FORM = (
-    20,
-    8,
-)  # of the first rung: by which ends are chosen, or only one of every form of kernel
-ROUGH, FAIR, FINE = (
-    1e-4,
-    1e-5,
-    3e-7,
-)  # what a step must bring, in the loss of a row: on few rows, where a step is dear, and on all
-SAME, GO_ON, ENDS = (
-    0.2,
-    2,
-    3,
-)  # logarithms within which two ends are one, how many of a form go on, and how many are followed
+# rows of the first rung for a variable: by which ends are chosen, or only one of every form of kernel
+ROWS_A_VARIABLE, ROWS_OF_A_FORM = 20, 8
+# what a step must bring, in the loss of a row: until the last climb, where a step is dear, and in it
+ROUGH, FAIR, FINE = 1e-4, 1e-5, 3e-7
+SAME = 0.2  # logarithms within which two ends are one
+GO_ON, ENDS = 2, 3  # how many ends of a form go on, and how many are followed
 TOLD = 0.15  # less of the loss of a row than noise alone has: the rows tell something
-FIRST_STEPS, LOOK_STEPS, AGAIN_STEPS, MAX_STEPS, REFINE_STEPS = (
-    3,
-    5,
-    6,
-    200,
-    8,
-)  # from every start, on from those that are apart, from promising ends, from the best, and where a
-# step is dear
+FIRST_STEPS = 3  # from every start
+LOOK_STEPS = 5  # on from those that are apart
+AGAIN_STEPS = 6  # from promising ends
+MAX_STEPS = 200  # from the best
+REFINE_STEPS = 8  # where a step is dear
 FEW = 2  # variables: one step less tells as much from every start
-Measure = Callable[
-    ..., MarginalLikelihood
-]  # of a kernel, rows, Y, noise and scale, None for the best with a noise of `least` or more
+# of a kernel, rows, Y, noise and scale, None for the best with a noise of `least` or more
+Measure = Callable[..., MarginalLikelihood]
 
 
 @dataclass(frozen=True, eq=False)

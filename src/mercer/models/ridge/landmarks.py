@@ -43,10 +43,8 @@ def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Ref
         raise ValueError(
             "bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them."
         )
-    (over, _), unit = (
-        expansion(s, rows),
-        np.maximum(np.abs(rows.Y).max(axis=0), np.finfo(float).tiny),
-    )
+    over, _ = expansion(s, rows)
+    unit = np.maximum(np.abs(rows.Y).max(axis=0), np.finfo(float).tiny)
     scaled = replace(rows, Y=rows.Y / unit)
     alpha, _, _ = penalty(s, over, scaled, plan, refit)
     kernel = cast(Kernel, over.kernel)
