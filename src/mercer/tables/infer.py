@@ -25,7 +25,7 @@ from mercer.tables.values import (
     text,
     truth,
 )
-from mercer.tables.written import LOOKED, currencies, doubtful
+from mercer.tables.written import LOOKED, about_dots, about_percents, currencies, doubtful
 
 MAX_TEXT_SHARE = (
     0.05  # texts among numbers up to this share count as missing; beyond, the column is a category
@@ -118,7 +118,10 @@ def number(seen: ColumnSample) -> Choice:
     scale, fill = Standardizer.of(values), float(np.median(values))
     bent = f"{f' of {unit}' * bool(unit)}{_read_as(seen)}{' after a signed log, since its tails are heavy' * bool(scale.spread)}"
     action = f"Standardised number{bent}{seen.about_missing(f'the median {fill:.6g}')}"
-    said = (*_texts(seen), *_marked(seen, marks))
+    doubts = _doubts(seen)
+    if any("percent" in doubt for doubt in doubts):
+        action = f"{action[:-1]}; percent signs on part of its values."
+    said = (*doubts, *_texts(seen), *_marked(seen, marks))
     word = _missing_word(seen.sketch)
     return Choice(
         "number",
@@ -128,6 +131,15 @@ def number(seen: ColumnSample) -> Choice:
         said,
         n_void=seen.sketch.n_texts + seen.n_marked,
     )
+
+
+def _doubts(seen: ColumnSample) -> tuple[str, ...]:
+    """Sentences on marks and signs that may mean something else."""
+    if not is_text(seen.sample.type):
+        return ()
+    cells, s = _looked_at(seen), seen.sketch
+    told = (about_dots(cells, s.written, s.points), about_percents(cells))
+    return tuple(f'"{seen.name}" {one}' for one in told if one)
 
 
 def _in_currencies(seen: ColumnSample) -> bool:

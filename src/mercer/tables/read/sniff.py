@@ -139,6 +139,16 @@ def shows_mark(rows: list[list[str]]) -> bool:
     return any(form.fullmatch(cell) for cell in cells for form in forms)
 
 
+def shows_points(rows: list[list[str]]) -> bool:
+    """Whether some number has a point that groups no thousands.
+
+    >>> shows_points([["1.374"], ["802"]]), shows_points([["1.374", "0.5"]])
+    (False, True)
+    """
+    cells = (cell for column in zip(*rows, strict=True) for cell in _numbers(column))
+    return any(_POINT.fullmatch(cell) for cell in cells)
+
+
 def _numbers(column: tuple[str, ...]) -> list[str]:
     """The cells of a column that is mostly made of digits and marks, without signs of money and
     units; none of any other column."""
@@ -198,6 +208,7 @@ class Sniffed:
     local: tuple[int, ...]
     renamed: tuple[tuple[str, str], ...] = ()  # names that came again, and what they became
     marked: bool = False  # whether the decimal mark was given, or shows
+    points: str = ""  # "given" or "shown" where points are decimal ones and cannot group thousands
 
 
 def sniff(text: str, whole: bool, encoding: str, given: CsvOptions | None = None) -> Sniffed:
@@ -230,6 +241,7 @@ def sniff(text: str, whole: bool, encoding: str, given: CsvOptions | None = None
         local,
         tuple((old, new) for old, new in zip(given_names, names, strict=True) if old != new),
         given.decimal is not None or shows_mark(whole_rows),
+        "given" if given.decimal == "." else "shown" * shows_points(whole_rows),
     )
 
 
