@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from mercer.tables import Columns, CsvOptions, DataError, open_source
-from mercer.tables.values import numbers
+from mercer.tables.values import numbers, unit_of
 from mercer.tables.written import currencies, doubtful, undressed, written_of
 
 VALUES = np.round(np.random.default_rng(3).lognormal(7, 1.2, 300), 2)
@@ -116,7 +116,7 @@ def test_dots_before_three_digits_group_thousands_beside_small_whole_numbers():
     assert "give --decimal . where they are decimal points" in c.treatments_[0].warnings[0]
     target = Columns("price").fit([batch(cells)])
     assert target.transform(batch(cells)).y.tolist() == values
-    assert target.warnings_[0].startswith('the target "price" has "1.')
+    assert target.warnings_[0].startswith('the target "price" has "33.332" beside "100"')
     for other in ("0.250", "12.5", "1234", "012.500"):  # decimals, or no groups
         c = Columns("y").fit([batch([*cells[:-1], other])])
         assert c.encoders_["price"].read(pa.array(["1.374"]))[0].tolist() == [[1.374]], other
@@ -169,6 +169,39 @@ def test_percent_signs_on_part_of_the_values():
     assert told.startswith('the target "price" has percent signs on 200 of 300')
     zeros = ["0", "0.0", *[f"{x:.1f} %" for x in VALUES[2:]]]
     assert not Columns("y").fit([batch(zeros)]).treatments_[0].warnings
+
+
+@pytest.mark.parametrize(
+    "unit", ["m2", "m3", "sq m", "km2", "sq. m", "m3/h", "kg/m2", "m²", "Sq M"]
+)
+@pytest.mark.parametrize("mark", [".", ","])
+def test_units_of_digits_and_of_two_words(unit, mark, tmp_path):
+    cells = [f"{x:.2f} {unit}".replace(".", mark, 1) for x in VALUES]
+    c = Columns("y").fit([batch(cells)])
+    assert c.encoders_["price"].read(pa.array(cells))[0][:, 0].tolist() == VALUES.tolist()
+    path = tmp_path / "t.csv"
+    pa.csv.write_csv(pa.table({"price": cells, "y": np.log(VALUES)}), path)
+    source = open_source(path, options=CsvOptions(delimiter=","))
+    c = Columns("y").fit(source)
+    read = c.encoders_["price"].read(next(source.batches()).column("price"))[0][:, 0]
+    assert read.tolist() == VALUES.tolist()
+
+
+def test_exponents_are_no_units():
+    assert unit_of(pa.array(["1e3", "2e3", "4x2"])) == ""
+    codes = [f"{2 + 2 * (i % 3)}x2" for i in range(300)]
+    assert Columns("y").fit([batch(codes)]).treatments_[0].kind == "category"
+
+
+def test_numbers_with_other_text_are_told_of():
+    told = "which were not read as numbers."
+    cells = [f"{x:.1f} {'abcdef'[i % 6]}-{'ghijklm'[i % 7]}" for i, x in enumerate(VALUES)]
+    t = Columns("y").fit([batch(cells, x=VALUES)]).treatments_[0]
+    assert t.action.endswith(f'("{cells[0]}"), {told}')
+    for other in (["red", "blue"] * 150, [f"a{i % 9}" for i in range(300)]):
+        assert told not in Columns("y").fit([batch(other)]).treatments_[0].action
+    dates = [f"{1 + i % 28:02d} Jan 2024" for i in range(300)]
+    assert told not in Columns("y").fit([batch(dates)]).treatments_[0].action
 
 
 def test_codes_in_groups_are_no_numbers():

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.tables.arrow import Column, pa, pc
-from mercer.tables.categories import coded, mixed, words
+from mercer.tables.categories import about_numbers, coded, mixed, words
 from mercer.tables.dates import CLOCKS, MONTHS, SEVERAL, form_of, seconds, varying
 from mercer.tables.encoders import BooleanEncoder, CategoryEncoder, DateEncoder, NumberEncoder
 from mercer.tables.scale import Standardizer
@@ -235,7 +235,10 @@ def _other(seen: ColumnSample) -> Choice:
     if pa.types.is_timestamp(s.kind) or pa.types.is_date(s.kind):
         return date(seen, None)
     form = form_of(seen.sample) if is_text(s.kind) else None
-    return date(seen, form) if form else words(seen)
+    if form:
+        return date(seen, form)
+    found, said = words(seen), about_numbers(seen) if is_text(s.kind) else ""
+    return replace(found, action=f"{found.action} {said}") if said else found
 
 
 def _boolean(seen: ColumnSample, pair: tuple[str, str]) -> Choice:

@@ -38,6 +38,7 @@ def _shows(mark: str, other: str) -> str:
 _COMMA, _POINT = _shows(",", "."), rf"({_shows('.', ',')}|^{_INDIAN}$)"
 _EITHER = r"^[1-9][0-9]{0,2}[.,][0-9]{3}$"  # 1,234 or 1.234, which may be thousands or not
 _DOTTED = r"^[1-9][0-9]{0,2}[.][0-9]{3}$"
+_POWER = rf"([a-df-wyzA-DF-WYZµΩ])[23]([/{SPACES}]|$)"  # m2, kg/m3; not 1e3 or 4x2
 _LARGE = {" ": rf"^{_SPACED}([.,][0-9]*)?$", "'": rf"^{_QUOTED}([.,][0-9]*)?$"}
 
 
@@ -179,6 +180,7 @@ def _bare(cells: Column) -> Column:
     """The first cells, from their first digit or mark to their last digit."""
     found = cells.slice(0, LOOKED).drop_null()
     found = pc.replace_substring_regex(found, rf"^[(+-]*\s*{MONEY}", "")  # some end with a point
+    found = pc.replace_substring_regex(found, _POWER, r"\1\2")
     return pc.replace_substring_regex(found, r"^[^0-9.,]+|[^0-9]+$", "")
 
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mercer.tables.arrow import Column, pc
-from mercer.tables.values import UNIT_LETTERS, looks_typed
+from mercer.tables.values import ONE_WORD, looks_typed
 from mercer.tables.written import MONEY
 
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 _SPACES = " \u00a0\u2009\u202f"
 _MONEY = rf"(?:\s|%|{MONEY})*"
-_BEHIND = rf"(?:{_MONEY}|\s*(?i:{UNIT_LETTERS})\.?\s*)"  # money, percents, or a unit
+_BEHIND = rf"(?:{_MONEY}|\s*(?i:{ONE_WORD})\.?\s*)"  # money, percents, or a unit
 _POINT = re.compile(
     r"[+-]?(\d{4,}|\d{0,3})\.(\d{1,2}|\d{4,})|[+-]?(\d{4,}|0?)\.\d{3}"
 )  # a point that groups no thousands
