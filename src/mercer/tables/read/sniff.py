@@ -7,6 +7,7 @@ import csv
 import io
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -28,6 +29,7 @@ _GROUPS = {
     s: re.compile(rf"[+-]?[1-9]\d{{0,2}}({re.escape(s)}\d{{3}})+([{'.,'.replace(s, '')}]\d+)?")
     for s in _SIGNS
 }
+_SHOWN = (_COMMA, _POINT, *_GROUPS.values())
 DELIMITERS = (",", ";", "\t", "|")
 STYLES = (('"', ""), ('"', "\\"), ("'", ""), ("", ""))  # quote and escape, the likelier first
 ROWS = 2000  # rows of the sample that are looked at
@@ -128,25 +130,14 @@ def marks(
     return decimal, max(rest, key=lambda s: rest[s]) if rest else ""
 
 
-def shows_mark(rows: list[list[str]]) -> bool:
+def shows_mark(rows: list[list[str]], forms: Sequence[re.Pattern[str]] = _SHOWN) -> bool:
     """Whether some number shows how decimals, or thousands, are marked.
 
     >>> shows_mark([["12", "x,y"]]), shows_mark([["1,5", "x"]]), shows_mark([["1,500", "x"]])
     (False, True, True)
     """
-    forms = (_COMMA, _POINT, *_GROUPS.values())
     cells = (cell for column in zip(*rows, strict=True) for cell in _numbers(column))
     return any(form.fullmatch(cell) for cell in cells for form in forms)
-
-
-def shows_points(rows: list[list[str]]) -> bool:
-    """Whether some number has a point that groups no thousands.
-
-    >>> shows_points([["1.374"], ["802"]]), shows_points([["1.374", "0.5"]])
-    (False, True)
-    """
-    cells = (cell for column in zip(*rows, strict=True) for cell in _numbers(column))
-    return any(_POINT.fullmatch(cell) for cell in cells)
 
 
 def _numbers(column: tuple[str, ...]) -> list[str]:
@@ -241,7 +232,7 @@ def sniff(text: str, whole: bool, encoding: str, given: CsvOptions | None = None
         local,
         tuple((old, new) for old, new in zip(given_names, names, strict=True) if old != new),
         given.decimal is not None or shows_mark(whole_rows),
-        "given" if given.decimal == "." else "shown" * shows_points(whole_rows),
+        "given" if given.decimal == "." else "shown" * shows_mark(whole_rows, (_POINT,)),
     )
 
 
