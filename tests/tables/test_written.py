@@ -8,8 +8,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from mercer.tables import Columns, open_source
-from mercer.tables.values import numbers
+from mercer.tables import Columns, CsvOptions, DataError, open_source
+from mercer.tables.values import numbers, unit_of
 from mercer.tables.written import currencies, doubtful, undressed, written_of
 
 VALUES = np.round(np.random.default_rng(3).lognormal(7, 1.2, 300), 2)
@@ -101,6 +101,107 @@ def test_several_currencies_are_no_numbers():
     assert Columns("y").fit([batch(one)]).treatments_[0].kind == "number"
     few = [*[f"${x:.2f}" for x in VALUES[:-1]], "€5"]
     assert Columns("y").fit([batch(few)]).treatments_[0].kind == "number"
+
+
+DOTTED = [1000 + 137 * i for i in range(240)]
+DOTS = [f"{x:,}".replace(",", ".") for x in DOTTED]
+SMALL = [f"{100 + 13 * i}" for i in range(60)]
+
+
+def test_dots_before_three_digits_group_thousands_beside_small_whole_numbers():
+    cells, values = SMALL + DOTS, [*map(float, SMALL), *DOTTED]
+    c = Columns("y").fit([batch(cells)])
+    assert c.encoders_["price"].read(pa.array(cells))[0][:, 0].tolist() == values
+    assert '("33.332" read as 33332)' in c.treatments_[0].action
+    assert "give --decimal . where they are decimal points" in c.treatments_[0].warnings[0]
+    target = Columns("price").fit([batch(cells)])
+    assert target.transform(batch(cells)).y.tolist() == values
+    assert target.warnings_[0].startswith('the target "price" has "33.332" beside "100"')
+    for other in ("0.250", "12.5", "1234", "012.500"):  # decimals, or no groups
+        c = Columns("y").fit([batch([*cells[:-1], other])])
+        assert c.encoders_["price"].read(pa.array(["1.374"]))[0].tolist() == [[1.374]], other
+        assert not c.treatments_[0].warnings
+
+
+def test_few_dots_before_three_digits_stay_decimals_and_are_told_of():
+    for dotted, told in ((5, True), (49, True), (4, False)):
+        c = Columns("y").fit([batch((SMALL * 5)[: 300 - dotted] + DOTS[:dotted])])
+        assert c.encoders_["price"].read(pa.array(["1.374"]))[0].tolist() == [[1.374]]
+        said = c.treatments_[0].warnings
+        assert any("give --decimal , where they group thousands" in w for w in said) == told
+    marks = ["0", "999"] * 30  # for missing: they do not show that dots group
+    c = Columns("y").fit([batch(marks + DOTS)])
+    assert c.encoders_["price"].read(pa.array(["1.374"]))[0].tolist() == [[1.374]]
+
+
+def test_the_file_decides_on_dots_where_it_shows_them(tmp_path):
+    table = pa.table({"price": SMALL + DOTS, "n": [str(i % 7) for i in range(300)]})
+    y = [str(int(x)) for x in 1000 + VALUES]
+    cases = (("1", None, 1274.0), ("0.5", None, 1.274), ("1", ".", 1.274), ("1", ",", 1274.0))
+    for i, (other, decimal, value) in enumerate(cases):
+        path = tmp_path / f"{i}.csv"
+        more = table.append_column("b", [[other, "2"] * 150]).append_column("y", [y])
+        pa.csv.write_csv(more, path)
+        source = open_source(path, options=CsvOptions(decimal=decimal))
+        c = Columns("y").fit(source)
+        read = c.encoders_["price"].read(next(source.batches()).column("price"))[0][:, 0]
+        assert read[len(SMALL) + DOTTED.index(1274)] == value
+        told = [w for w in c.treatments_[0].warnings if "--decimal" in w]
+        assert bool(told) == (decimal is None)
+
+
+def test_a_target_in_several_currencies_is_refused():
+    cells = [f"{'$€'[i % 2]}{x}" for i, x in enumerate(VALUES)]
+    cells[5] = "JPY 182396"  # an oversight
+    sentence = r'the target "price" has numbers in 2 currencies \(\$, €\); convert them to one'
+    with pytest.raises(DataError, match=sentence):
+        Columns("price").fit([batch(cells)])
+    few = [*[f"${x:.2f}" for x in VALUES[:-1]], "€5"]
+    assert Columns("price").fit([batch(few)]).task_ == "regression"
+
+
+def test_percent_signs_on_part_of_the_values():
+    cells = [f"{x:.1f} %" if i % 3 else f"{x / 100:.4f}" for i, x in enumerate(VALUES)]
+    t = Columns("y").fit([batch(cells)]).treatments_[0]
+    assert t.action.endswith("; percent signs on part of its values.")
+    assert t.warnings[0].startswith('"price" has percent signs on 200 of 300 values')
+    told = Columns("price").fit([batch(cells)]).warnings_[0]
+    assert told.startswith('the target "price" has percent signs on 200 of 300')
+    zeros = ["0", "0.0", *[f"{x:.1f} %" for x in VALUES[2:]]]
+    assert not Columns("y").fit([batch(zeros)]).treatments_[0].warnings
+
+
+@pytest.mark.parametrize(
+    "unit", ["m2", "m3", "sq m", "km2", "sq. m", "m3/h", "kg/m2", "m²", "Sq M"]
+)
+@pytest.mark.parametrize("mark", [".", ","])
+def test_units_of_digits_and_of_two_words(unit, mark, tmp_path):
+    cells = [f"{x:.2f} {unit}".replace(".", mark, 1) for x in VALUES]
+    c = Columns("y").fit([batch(cells)])
+    assert c.encoders_["price"].read(pa.array(cells))[0][:, 0].tolist() == VALUES.tolist()
+    path = tmp_path / "t.csv"
+    pa.csv.write_csv(pa.table({"price": cells, "y": np.log(VALUES)}), path)
+    source = open_source(path, options=CsvOptions(delimiter=","))
+    c = Columns("y").fit(source)
+    read = c.encoders_["price"].read(next(source.batches()).column("price"))[0][:, 0]
+    assert read.tolist() == VALUES.tolist()
+
+
+def test_exponents_are_no_units():
+    assert unit_of(pa.array(["1e3", "2e3", "4x2"])) == ""
+    codes = [f"{2 + 2 * (i % 3)}x2" for i in range(300)]
+    assert Columns("y").fit([batch(codes)]).treatments_[0].kind == "category"
+
+
+def test_numbers_with_other_text_are_told_of():
+    told = "which were not read as numbers."
+    cells = [f"{x:.1f} {'abcdef'[i % 6]}-{'ghijklm'[i % 7]}" for i, x in enumerate(VALUES)]
+    t = Columns("y").fit([batch(cells, x=VALUES)]).treatments_[0]
+    assert t.action.endswith(f'("{cells[0]}"), {told}')
+    for other in (["red", "blue"] * 150, [f"a{i % 9}" for i in range(300)]):
+        assert told not in Columns("y").fit([batch(other)]).treatments_[0].action
+    dates = [f"{1 + i % 28:02d} Jan 2024" for i in range(300)]
+    assert told not in Columns("y").fit([batch(dates)]).treatments_[0].action
 
 
 def test_codes_in_groups_are_no_numbers():

@@ -145,7 +145,7 @@ def prepare_data(
         random_state=seed,
     )
     some = min(CELLS, budget.sample_cells(memory))
-    columns.fit(_training(source, apart), some, judge, tell_rows=False)
+    columns.fit(_training(source, apart), some, judge, tell_rows=False, points=source.points)
     budget.release_memory()
     clock.say("treating the columns")
     sample = None if texts is None else texts.expect(columns)

@@ -29,6 +29,7 @@ class Frame:
     said: tuple[str, ...] = ()
     rows: int = ROWS  # of a batch, where nothing else is asked for
     most: int = 0  # as of a `Source`; the bytes of a table in memory are those of its owner
+    points: str = ""  # as of a `Source`; nothing but its columns shows them
 
     @property
     def schema(self) -> Schema:

@@ -19,6 +19,7 @@ from mercer.tables.values import text, units
 from mercer.tables.written import RARELY, currencies
 
 NEARLY_ALL = 0.9  # so many with one make a column of units
+_WITH_TEXT = r"^[(+-]*[^\p{L}\p{N}]{0,3}[0-9][0-9.,]*[\s\p{Z}]*\p{L}[^0-9]*[0-9]?$"
 # characters and words, on average, that make a text
 LONG = 40
 WORDY = 4
@@ -108,6 +109,16 @@ def _repeated(seen: ColumnSample) -> CategoryEncoder | None:
     )
 
 
+def about_numbers(seen: ColumnSample) -> str:
+    """A sentence where nearly all texts are a number and text behind it, which were not read as
+    numbers."""
+    cells = text(seen.sample).drop_null()
+    found = cells.filter(pc.match_substring_regex(cells, _WITH_TEXT)) if len(cells) else cells
+    if len(found) <= NEARLY_ALL * len(cells):
+        return ""
+    return f'Nearly all its values are a number and text ("{found[0].as_py()[:20]}"), which were not read as numbers.'
+
+
 def category(seen: ColumnSample) -> Choice:
     """A feature for each frequent level."""
     counts = seen.sketch.counts
@@ -166,7 +177,12 @@ def mixed(seen: ColumnSample) -> Choice:
 def _mixture(seen: ColumnSample) -> str:
     """What is mixed: units, where nearly all cells are numbers with one, else numbers and text."""
     cells = text(seen.sample).drop_null()
-    found = [(unit, count) for unit, count in units(cells) if count > RARELY * len(cells)]
+    most = len(seen.sketch.unit.split())  # "or so" is no unit beside kg
+    found = [
+        (unit, count)
+        for unit, count in units(cells)
+        if count > RARELY * len(cells) and len(unit.split()) <= most
+    ]
     if (
         seen.sketch.unit
         and len(found) > 1

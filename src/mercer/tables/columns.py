@@ -124,6 +124,7 @@ class Columns:
         cells: int = CELLS,
         judge: Judge | None = None,
         tell_rows: bool = True,
+        points: str = "",
     ) -> Self:
         """One pass over a `Source`, a pyarrow table or record batches; treatments are decided from
         a sample of so many cells.
@@ -132,18 +133,19 @@ class Columns:
         given, it settles what is a choice (`mercer.tables.options`)
         tell_rows : whether warnings tell of rows that were left out; False where these are not all
         rows of the table, and whoever has the others tells
+        points : "shown" or "given" where the file has decimal points, as a `Source` knows
         """
         sketches: dict[str, ColumnSketch] = {}
         sample, dropped = (
             RowSample(seed=self.random_state, cells=cells),
             DroppedRows(),
         )
+        points = points or getattr(source, "points", "")
         for batch in batches_of(source):
             if not sketches:
                 self.check_names(batch.schema.names)
-                sketches.update(
-                    {name: ColumnSketch(label=name == self.target) for name in batch.schema.names}
-                )
+                for name in batch.schema.names:
+                    sketches[name] = ColumnSketch(label=name == self.target, points=points)
             dropped.add(
                 batch.column(self.target), weights(batch, self.weight) if self.weight else None
             )

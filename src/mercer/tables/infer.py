@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.tables.arrow import Column, pa, pc
-from mercer.tables.categories import coded, mixed, words
+from mercer.tables.categories import about_numbers, coded, mixed, words
 from mercer.tables.dates import CLOCKS, MONTHS, SEVERAL, form_of, seconds, varying
 from mercer.tables.encoders import BooleanEncoder, CategoryEncoder, DateEncoder, NumberEncoder
 from mercer.tables.scale import Standardizer
@@ -25,7 +25,7 @@ from mercer.tables.values import (
     text,
     truth,
 )
-from mercer.tables.written import LOOKED, currencies, doubtful
+from mercer.tables.written import LOOKED, about_dots, about_percents, currencies, doubtful
 
 MAX_TEXT_SHARE = (
     0.05  # texts among numbers up to this share count as missing; beyond, the column is a category
@@ -118,7 +118,10 @@ def number(seen: ColumnSample) -> Choice:
     scale, fill = Standardizer.of(values), float(np.median(values))
     bent = f"{f' of {unit}' * bool(unit)}{_read_as(seen)}{' after a signed log, since its tails are heavy' * bool(scale.spread)}"
     action = f"Standardised number{bent}{seen.about_missing(f'the median {fill:.6g}')}"
-    said = (*_texts(seen), *_marked(seen, marks))
+    doubts = _doubts(seen)
+    if any("percent" in doubt for doubt in doubts):
+        action = f"{action[:-1]}; percent signs on part of its values."
+    said = (*doubts, *_texts(seen), *_marked(seen, marks))
     word = _missing_word(seen.sketch)
     return Choice(
         "number",
@@ -128,6 +131,15 @@ def number(seen: ColumnSample) -> Choice:
         said,
         n_void=seen.sketch.n_texts + seen.n_marked,
     )
+
+
+def _doubts(seen: ColumnSample) -> tuple[str, ...]:
+    """Sentences on marks and signs that may mean something else."""
+    if not is_text(seen.sample.type):
+        return ()
+    cells, s = _looked_at(seen), seen.sketch
+    told = (about_dots(cells, s.written, s.points), about_percents(cells))
+    return tuple(f'"{seen.name}" {one}' for one in told if one)
 
 
 def _in_currencies(seen: ColumnSample) -> bool:
@@ -223,7 +235,10 @@ def _other(seen: ColumnSample) -> Choice:
     if pa.types.is_timestamp(s.kind) or pa.types.is_date(s.kind):
         return date(seen, None)
     form = form_of(seen.sample) if is_text(s.kind) else None
-    return date(seen, form) if form else words(seen)
+    if form:
+        return date(seen, form)
+    found, said = words(seen), about_numbers(seen) if is_text(s.kind) else ""
+    return replace(found, action=f"{found.action} {said}") if said else found
 
 
 def _boolean(seen: ColumnSample, pair: tuple[str, str]) -> Choice:

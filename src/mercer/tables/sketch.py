@@ -191,6 +191,7 @@ class ColumnSketch:
     )
     unit: str = ""  # behind the numbers of a text column
     written: str = PLAIN  # its decimal mark, and what groups thousands
+    points: str = ""  # "shown" or "given" where the file has decimal points
     numeric: bool | None = None
     whole: bool = True
     rising: bool = True
@@ -216,7 +217,7 @@ class ColumnSketch:
     def _follows_numbers(self, found: Column) -> bool:
         if self.numeric is None:
             if is_text(found.type):
-                self.written = written_of(_first(found))
+                self.written = written_of(_first(found), self.points)
             self.numeric = _mostly_numbers(found, self.written)
             if (
                 self.numeric is False

@@ -12,8 +12,8 @@ from mercer.tables.arrow import Column, Kind, pa, pc
 from mercer.tables.errors import DataError, Misnamed
 from mercer.tables.scale import tails
 from mercer.tables.sketch import ColumnSketch, short
-from mercer.tables.values import missing_marks, null, numbers, text, truth, truths
-from mercer.tables.written import PLAIN
+from mercer.tables.values import is_text, missing_marks, null, numbers, text, truth, truths
+from mercer.tables.written import LOOKED, PLAIN, about_dots, about_percents, currencies
 
 FEW_CLASSES = 20  # whole numbers with at most so many distinct values are classes
 ROWS_A_CLASS = 10  # where there are at least so many rows for each
@@ -151,10 +151,25 @@ def target_of(name: str, sketch: ColumnSketch, sample: Column, task: str) -> Tar
         raise DataError(
             f'the target "{name}" has the same value in every row; there is nothing to predict.'
         )
+    doubts = _doubts(name, sketch, sample) if numeric else ()
     guess, reason = _rule(name, sketch, numeric)
     if task != "auto":
         guess, reason = task, f"{task}, as asked for."
-    return (_numbers if guess == "regression" else _classes)(name, sketch, sample, reason, numeric)
+    found = (_numbers if guess == "regression" else _classes)(name, sketch, sample, reason, numeric)
+    return replace(found, warnings=(*doubts, *found.warnings))
+
+
+def _doubts(name: str, sketch: ColumnSketch, sample: Column) -> tuple[str, ...]:
+    """Sentences on marks and signs of its numbers; a DataError where they are of several
+    currencies."""
+    if not is_text(sample.type):
+        return ()
+    cells = text(sample.slice(0, LOOKED)).drop_null()
+    if len(signs := currencies(cells)) > 1:
+        what = f"has numbers in {len(signs)} currencies ({', '.join(signs)})"
+        raise DataError(f'the target "{name}" {what}; convert them to one currency.')
+    told = (about_dots(cells, sketch.written, sketch.points), about_percents(cells))
+    return tuple(f'the target "{name}" {one}' for one in told if one)
 
 
 def _predictable(name: str, kind: Kind) -> None:

@@ -64,9 +64,12 @@ TRUTH = (  # (no, yes); a word may stand in several pairs, always on one side
 )
 _MIXED = {"nan": "NaN", "-nan": "-NaN", "nat": "NaT", "n/a": "n/A"}
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-# behind a number; not the exponent of one
-UNIT_LETTERS = r"[a-zµμ°Ω²³/]{1,12}"
-_UNIT = rf"^[+-]?(?:[$€£¥₹]\s*)?[0-9][0-9.,{SPACES}{APOSTROPHES}]*(?P<unit>{UNIT_LETTERS})\.?$"
+# behind a number; not the exponent of one: kg, m², m3/h, sq m
+_WORD = r"[a-zµμ°Ω²³/]{1,12}"
+ONE_WORD = rf"{_WORD}[23]?(?:/{_WORD}[23]?)?"
+_UNIT_WORDS = rf"{ONE_WORD}(?:\.?[{SPACES}]{ONE_WORD})?"
+_NO_UNITS = ("e2", "e3", "x2", "x3")  # exponents, and 4x2
+_UNIT = rf"^[+-]?(?:[$€£¥₹]\s*)?[0-9][0-9.,{SPACES}{APOSTROPHES}]*(?P<unit>{_UNIT_WORDS})\.?$"
 _TYPED = re.compile(
     r"\s*(\d{4}[-/]\d{1,2}|\d{1,2}/\d{4}|[+-]?\d[\d.,' \u00a0]*([eE][+-]?\d+)?%?|[+-]?[.,]\d+|"
     + MONEY
@@ -212,8 +215,8 @@ def units(cells: Column) -> list[tuple[str, int]]:
     """The units behind the numbers of texts, in small letters, and how many cells have each; the
     most frequent first.
 
-    >>> units(pa.array(["1 km", "2KM", "300 m", "x"]))
-    [('km', 2), ('m', 1)]
+    >>> units(pa.array(["1 km", "2KM", "300 m", "x"])), units(pa.array(["5.5 sq m", "2 m3/h", "1e3"]))
+    ([('km', 2), ('m', 1)], [('m3/h', 1), ('sq m', 1)])
     """
     found = (
         pc.extract_regex(pc.utf8_lower(cells), _UNIT).field("unit").drop_null()
@@ -222,7 +225,11 @@ def units(cells: Column) -> list[tuple[str, int]]:
     )
     counted = pc.value_counts(found).to_pylist() if len(found) else []
     return sorted(
-        ((str(item["values"]), int(item["counts"])) for item in counted if item["values"]),
+        (
+            (str(item["values"]), int(item["counts"]))
+            for item in counted
+            if item["values"] and item["values"] not in _NO_UNITS
+        ),
         key=lambda item: (-item[1], item[0]),
     )
 

@@ -15,6 +15,9 @@ SPACES = " \u00a0\u2009\u202f"
 APOSTROPHES = "'’"
 LOOKED = 2000  # cells from which it is told
 RARELY = 0.01  # of the cells: what fewer have is an oversight
+SURE = 50  # values with a dot before three digits, which decimals of any length would not all have
+DOUBTED = 5  # and so many are worth a word
+GROUPED = ",."  # dots group thousands
 _SPACED = rf"[1-9][0-9]{{0,2}}([{SPACES}][0-9]{{3}})+"
 _QUOTED = rf"[1-9][0-9]{{0,2}}([{APOSTROPHES}][0-9]{{3}})+"
 _INDIAN = r"[0-9]{1,2}(,[0-9]{2})+,[0-9]{3}"
@@ -34,15 +37,18 @@ def _shows(mark: str, other: str) -> str:
 
 _COMMA, _POINT = _shows(",", "."), rf"({_shows('.', ',')}|^{_INDIAN}$)"
 _EITHER = r"^[1-9][0-9]{0,2}[.,][0-9]{3}$"  # 1,234 or 1.234, which may be thousands or not
+_DOTTED = r"^[1-9][0-9]{0,2}[.][0-9]{3}$"
+_POWER = rf"([a-df-wyzA-DF-WYZµΩ])[23]([/{SPACES}]|$)"  # m2, kg/m3; not 1e3 or 4x2
 _LARGE = {" ": rf"^{_SPACED}([.,][0-9]*)?$", "'": rf"^{_QUOTED}([.,][0-9]*)?$"}
 
 
-def written_of(cells: Column) -> str:
+def written_of(cells: Column, points: str = "") -> str:
     """The decimal mark of a text column and, behind it, all marks that group thousands, one for its
     kind.
 
     A cell such as "1,234" shows nothing by itself: the others of the column decide, and where none
-    shows more, its comma groups thousands and a point is a decimal one.
+    shows more, its comma groups thousands and a point is a decimal one; unless values such as "12.450"
+    stand beside whole ones below 1,000, and the file does not show decimal `points` elsewhere.
 
     >>> written_of(pa.array(["1.234,50 €", "2,5", "1.300"])), written_of(pa.array(["1,234", "$1.5"]))
     (',.', '.,')
@@ -52,12 +58,64 @@ def written_of(cells: Column) -> str:
     if not len(bare := _bare(cells)):
         return PLAIN
     if not _count(bare, rf"[,{SPACES}{APOSTROPHES}]|[.].*[.]"):  # as most are
-        return PLAIN
+        return GROUPED if not points and dotted(bare) >= SURE else PLAIN
     marks = ",." if _count(bare, _COMMA) > _count(bare, _POINT) else PLAIN
     kinds = [kind for kind, form in _LARGE.items() if _count(bare, form)]
     if " " in kinds and _codes(cells, bare):
         kinds.remove(" ")
     return marks + "".join(kinds)
+
+
+def dotted(cells: Column) -> int:
+    """How many different values have one dot, before three digits, where all others are whole
+    numbers below 1,000; 0 for any other column. Zeros and nines, which may stand for missing, do
+    not show that.
+
+    >>> dotted(pa.array(["1.374", "802", "12.450 €"])), dotted(pa.array(["1.374", "8.5", "802"]))
+    (2, 0)
+    >>> dotted(pa.array(["1.374", "0.802"])), dotted(pa.array(["1.374", "999"]))
+    (0, 0)
+    """
+    bare = _bare(cells)
+    bare = pc.unique(bare.filter(pc.not_equal(bare, "")))
+    large, small = _count(bare, _DOTTED), _count(bare, r"^[0-9]{1,3}$")
+    shown = small - _count(bare, r"^(0+|9+)$")
+    return large if shown > 0 and large + small == len(bare) else 0
+
+
+def about_dots(cells: Column, written: str, points: str = "") -> str:
+    """What to tell of a column whose dots may group thousands, to follow its name; `points` is
+    "given" where the user said what they are."""
+    cells = cells.slice(0, LOOKED).drop_null()
+    if points == "given" or (n := dotted(cells)) < DOUBTED:
+        return ""
+    bare = _bare(cells)
+    large = cells.filter(pc.match_substring_regex(bare, _DOTTED))[0].as_py()
+    small = cells.filter(pc.match_substring_regex(bare, r"^[1-9][0-9]{0,2}$"))[0].as_py()
+    shown = f'has "{large[:20]}" beside "{small[:20]}"'
+    if written[0] == ",":
+        behind = f"three digits behind all its dots ({n:,} values or more)"
+        taken = "were taken to group thousands; give --decimal . where they are decimal points"
+        return f"{shown}, and {behind}, which {taken}."
+    taken = "its dots were read as decimal points"
+    return f"{shown}; {taken}: give --decimal , where they group thousands."
+
+
+def about_percents(cells: Column) -> str:
+    """What to tell of a column with percent signs on part of its values, to follow its name; a zero
+    needs none.
+
+    >>> about_percents(pa.array(["72 %", "0.3335", "0"]))[:44]
+    'has percent signs on 1 of 2 values and none '
+    >>> about_percents(pa.array(["72 %", "0"])), about_percents(pa.array(["72", "x"]))
+    ('', '')
+    """
+    signs = _count(cells, r"[0-9.,]\s*[%‰]\)?$") if len(cells) else 0
+    plain = _count(cells, r"[0-9][.,]?$") - _count(cells, r"^[+-]?0+([.,]0*)?$") if signs else 0
+    if plain <= 0:
+        return ""
+    some = f"has percent signs on {signs:,} of {signs + plain:,} values and none on the others"
+    return f"{some}; all were read as they stand, 72 % as 72: write them in one way."
 
 
 def doubtful(cells: Column) -> str:
@@ -122,6 +180,7 @@ def _bare(cells: Column) -> Column:
     """The first cells, from their first digit or mark to their last digit."""
     found = cells.slice(0, LOOKED).drop_null()
     found = pc.replace_substring_regex(found, rf"^[(+-]*\s*{MONEY}", "")  # some end with a point
+    found = pc.replace_substring_regex(found, _POWER, r"\1\2")
     return pc.replace_substring_regex(found, r"^[^0-9.,]+|[^0-9]+$", "")
 
 

@@ -7,17 +7,18 @@ import csv
 import io
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mercer.tables.arrow import Column, pc
-from mercer.tables.values import UNIT_LETTERS, looks_typed
+from mercer.tables.values import ONE_WORD, looks_typed
 from mercer.tables.written import MONEY
 
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 _SPACES = " \u00a0\u2009\u202f"
 _MONEY = rf"(?:\s|%|{MONEY})*"
-_BEHIND = rf"(?:{_MONEY}|\s*(?i:{UNIT_LETTERS})\.?\s*)"  # money, percents, or a unit
+_BEHIND = rf"(?:{_MONEY}|\s*(?i:{ONE_WORD})\.?\s*)"  # money, percents, or a unit
 _POINT = re.compile(
     r"[+-]?(\d{4,}|\d{0,3})\.(\d{1,2}|\d{4,})|[+-]?(\d{4,}|0?)\.\d{3}"
 )  # a point that groups no thousands
@@ -28,6 +29,7 @@ _GROUPS = {
     s: re.compile(rf"[+-]?[1-9]\d{{0,2}}({re.escape(s)}\d{{3}})+([{'.,'.replace(s, '')}]\d+)?")
     for s in _SIGNS
 }
+_SHOWN = (_COMMA, _POINT, *_GROUPS.values())
 DELIMITERS = (",", ";", "\t", "|")
 STYLES = (('"', ""), ('"', "\\"), ("'", ""), ("", ""))  # quote and escape, the likelier first
 ROWS = 2000  # rows of the sample that are looked at
@@ -128,13 +130,12 @@ def marks(
     return decimal, max(rest, key=lambda s: rest[s]) if rest else ""
 
 
-def shows_mark(rows: list[list[str]]) -> bool:
+def shows_mark(rows: list[list[str]], forms: Sequence[re.Pattern[str]] = _SHOWN) -> bool:
     """Whether some number shows how decimals, or thousands, are marked.
 
     >>> shows_mark([["12", "x,y"]]), shows_mark([["1,5", "x"]]), shows_mark([["1,500", "x"]])
     (False, True, True)
     """
-    forms = (_COMMA, _POINT, *_GROUPS.values())
     cells = (cell for column in zip(*rows, strict=True) for cell in _numbers(column))
     return any(form.fullmatch(cell) for cell in cells for form in forms)
 
@@ -198,6 +199,7 @@ class Sniffed:
     local: tuple[int, ...]
     renamed: tuple[tuple[str, str], ...] = ()  # names that came again, and what they became
     marked: bool = False  # whether the decimal mark was given, or shows
+    points: str = ""  # "given" or "shown" where points are decimal ones and cannot group thousands
 
 
 def sniff(text: str, whole: bool, encoding: str, given: CsvOptions | None = None) -> Sniffed:
@@ -230,6 +232,7 @@ def sniff(text: str, whole: bool, encoding: str, given: CsvOptions | None = None
         local,
         tuple((old, new) for old, new in zip(given_names, names, strict=True) if old != new),
         given.decimal is not None or shows_mark(whole_rows),
+        "given" if given.decimal == "." else "shown" * shows_mark(whole_rows, (_POINT,)),
     )
 
 

@@ -301,6 +301,12 @@ class Source:
         shown = (p.sniffed.options.decimal for p in self.parts if p.sniffed and p.sniffed.marked)
         return next((mark for mark in shown if mark), "")
 
+    @property
+    def points(self) -> str:
+        """ "given" or "shown" where its csv files have decimal points for certain."""
+        found = [p.sniffed.points for p in self.parts if p.sniffed]
+        return next((how for how in ("given", "shown") if how in found), "")
+
     def batches(self, rows: int | None = None) -> Iterator[Batch]:
         """A fresh pass: record batches of `rows` rows, the last one shorter; fewer rows each where
         rows are very long."""
