@@ -1,12 +1,17 @@
 """Classes of which the holdout has few rows or none."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from mercer.automl import fit_table, rare
+from mercer.automl.decisions import decision_of, why_decided
+from mercer.automl.evaluate import Decision
 from mercer.automl.metrics import METRICS
 from mercer.automl.rows import TableRows
+from mercer.automl.study import StudyResult
 from mercer.tables import DataError
 
 AT_ONCE = 1e-3
@@ -68,3 +73,36 @@ def test_many_classes_are_not_all_named():
     assert text == 'the holdout has no row of "c1", "c2", "c3" and 5 more classes'
     assert rare.lacking_classes(rows([0, 1]), ("a", "b")) == ""
     assert rare.rare_warnings(rows([0.5]), ()) == []
+
+
+def test_a_single_row_of_a_class_sets_no_threshold():
+    data = table(0, 400)
+    data.loc[137, "label"] = "yes"
+    model = fit_table(data, "label", time=AT_ONCE)
+    assert model.result.decision["threshold"] == 0.5
+    assert (model.predict(data)["prediction"] == "no").sum() >= 399
+
+
+def found(y, P):
+    """A result of which only the validation rows are looked at."""
+    return StudyResult(None, (), "linear", (y, P, None), (), None, ())
+
+
+@pytest.mark.parametrize(
+    ("count", "apart", "told"),
+    [
+        (9, True, "rest on 9 rows of it on the validation rows"),
+        (10, True, "which had the best F1 on the validation rows"),
+        (10, False, "predicting it for every row"),
+    ],
+)
+def test_a_threshold_needs_rows_and_to_tell_some_apart(count, apart, told):
+    y = (np.arange(200) < count).astype(int)
+    p = np.where(y, 0.2, 0.1) if apart else np.full(200, 0.05)
+    study = SimpleNamespace(metric=METRICS["auc"], n_classes=2, rarest=0.05)
+    result = found(y, np.stack([1 - p, p], axis=1))
+    rule = decision_of(study, result)
+    assert rule == Decision(1, 0.2 if told.startswith("which") else 0.5)
+    said = why_decided(result, rule, ["no", "yes"])
+    assert said.startswith('"yes" is rare')
+    assert told in said

@@ -25,6 +25,7 @@ ROUNDING = 1e-12  # of a score, or in shares: what is lost by less is lost by ro
 MAX_PREDICTED_ROWS = 200_000  # rows for all columns together
 MAX_SHUFFLED = 200  # columns at most
 MIN_SHUFFLED_ROWS = 300  # rows that are shuffled in any case
+LEAST_SHOWN = 1e-4  # probabilities below it are only said to be
 MAX_WORK = 2e9  # values of the model that all predictions together may meet
 
 
@@ -62,6 +63,15 @@ class Decision:
         if self.code < 0:
             return np.asarray(P.argmax(1))
         return np.where(P[:, self.code] >= self.threshold, self.code, 1 - self.code)
+
+
+def shown_threshold(value: float) -> str:
+    """Never as 0, from which on every row would be predicted.
+
+    >>> shown_threshold(0.12345), shown_threshold(1e-9)
+    ('of 0.123', 'below 0.0001')
+    """
+    return f"of {value:.3g}" if value >= LEAST_SHOWN else f"below {LEAST_SHOWN}"
 
 
 def best_f1_decision(y: Array, P: Array, w: Array | None = None) -> Decision:

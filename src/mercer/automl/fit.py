@@ -17,6 +17,7 @@ import numpy as np
 from mercer.automl import budget, intervals, metrics
 from mercer.automl.budget import Clock, silent
 from mercer.automl.data import Roles, TableData, prepare_data
+from mercer.automl.decisions import decision_of
 from mercer.automl.everything import (
     REFIT_SHARE,
     cross_fitted_margin,
@@ -31,7 +32,7 @@ from mercer.automl.metrics import Metric
 from mercer.automl.model import TableModel
 from mercer.automl.rare import defined_metric
 from mercer.automl.study import Study, StudyResult
-from mercer.automl.summarise import decision_of, fit_result, target_of
+from mercer.automl.summarise import fit_result, target_of
 from mercer.automl.text_scores import TextScorer
 from mercer.automl.treat import KernelJudge
 from mercer.inputs import Array

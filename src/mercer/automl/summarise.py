@@ -14,7 +14,7 @@ from mercer.automl import evaluate, intervals, metrics
 from mercer.automl.boosted import BoostedTrees
 from mercer.automl.candidates import ModelCandidate
 from mercer.automl.choice import paired_scores
-from mercer.automl.evaluate import Decision, best_f1_decision
+from mercer.automl.evaluate import Decision
 from mercer.automl.formula_words import shown_formula
 from mercer.automl.frames import Table, enumerate_batches
 from mercer.automl.intervals import Margin
@@ -112,24 +112,6 @@ def _gain(
         return None
     groups = study.data.held.group
     return metrics.difference(e.evaluation.score, linear.evaluation.score, groups)
-
-
-def decision_of(study: Study, found: StudyResult) -> Decision:
-    """Where one of two classes is so rare that the likelier one would hardly ever be that one, and
-    the metric does not look at what is decided, a threshold that finds it.
-
-    Average precision is of the rarer class: under it that class is rare a little sooner.
-    """
-    chosen, by_rarer = found.selection.chosen, study.metric.name == "average_precision"
-    least = metrics.RARE_CLASS if by_rarer else metrics.VERY_RARE_CLASS
-    if study.n_classes != 2 or study.metric.labels or study.rarest >= least:
-        return Decision()
-    if found.known is not None:
-        return best_f1_decision(*found.known)
-    if chosen.probabilities is None or chosen.kind == "constant":
-        return Decision()
-    rows = found.selection.here.rows
-    return best_f1_decision(rows.y, chosen.probabilities, rows.weight)
 
 
 def target_of(predictor: Predictor) -> TargetTransform | None:

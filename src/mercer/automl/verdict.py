@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.automl.candidates import folds_of
 from mercer.automl.data import FEW_DUPLICATES, TableData
+from mercer.automl.decisions import why_decided
 from mercer.automl.evaluate import Decision
 from mercer.automl.formula_words import on_formula
 from mercer.automl.metrics import IN_UNITS, TITLES, Metric, Score, difference, number
@@ -353,11 +354,7 @@ def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[s
         one = data.unknown == 1
         what = f"{many(data.unknown, 'held-out row')} {'has' if one else 'have'} a class that no training row has"
         told.append(f"{what}; {'it was' if one else 'they were'} left out of the score.")
-    if decision.code >= 0:
-        label = data.columns.classes_[decision.code]
-        where = "in cross-validation" if found.known is None else "on the validation rows"
-        rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 {where}"
-        told.append(f'"{label}" is rare, so {rule}.')
+    told += [text for text in [why_decided(found, decision, data.columns.classes_)] if text]
     told += rare_warnings(data.held, data.columns.classes_)
     told += [text for text in [why_in_no_mean(study, found)] if text]
     told += [one.sentence for one in found.selection.left_out]

@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Any, TypeGuard
 
+from mercer.automl.evaluate import shown_threshold
 from mercer.automl.result import FitResult
 from mercer.plans import quantity
 
@@ -137,7 +138,7 @@ def decision(e: FitResult) -> str:
     """Of two classes, how a probability becomes a class; empty for others."""
     if not e.decision or not finite(e.decision.get("threshold")):
         return ""
-    return f'"{brief(e.decision.get("class"), 40)}" is predicted from a probability of {number(e.decision["threshold"], 3)} on'
+    return f'"{brief(e.decision.get("class"), 40)}" is predicted from a probability {shown_threshold(e.decision["threshold"])} on'
 
 
 def weight(e: FitResult) -> str:
