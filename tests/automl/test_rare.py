@@ -75,14 +75,6 @@ def test_many_classes_are_not_all_named():
     assert rare.rare_warnings(rows([0.5]), ()) == []
 
 
-def test_a_single_row_of_a_class_sets_no_threshold():
-    data = table(0, 400)
-    data.loc[137, "label"] = "yes"
-    model = fit_table(data, "label", time=AT_ONCE)
-    assert model.result.decision["threshold"] == 0.5
-    assert (model.predict(data)["prediction"] == "no").sum() >= 399
-
-
 def found(y, P):
     """A result of which only the validation rows are looked at."""
     return StudyResult(None, (), "linear", (y, P, None), (), None, ())

@@ -26,6 +26,11 @@ WRONG = {
     "metric": (["fit", "{d}", "-t", "progression", "--metric", "auc"], 2, "metric must be one of"),
     "share": (["fit", "{d}", "-t", "progression", "--test", "2"], 2, "--test"),
     "time": (["fit", "{d}", "-t", "progression", "--time", "-1"], 2, "--time"),
+    "time with a unit": (
+        ["fit", "{d}", "-t", "progression", "--time", "5s"],
+        2,
+        "mercer: --time must be a number of seconds > 0, such as 60, got 5s.",
+    ),
     "memory": (["fit", "{d}", "-t", "progression", "--memory", "much"], 2, "--memory"),
     "unknown metric": (
         ["fit", "none.csv", "-t", "y", "--metric", "foo"],

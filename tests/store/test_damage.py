@@ -102,9 +102,11 @@ def test_a_zip_bomb(path):
 
 
 def test_what_is_no_file(tmp_path):
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(
+        IsADirectoryError, match=rf"^{tmp_path} is a folder; give the path of a file"
+    ):
         load(tmp_path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=rf"^{tmp_path}/none does not exist; give the path"):
         load(tmp_path / "none")
     with pytest.raises(ValueError, match="cannot be loaded"):
         load("a\0b")

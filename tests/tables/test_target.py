@@ -150,6 +150,11 @@ def test_a_task_that_was_asked_for():
         ),
         (
             dict(target="y"),
+            [f"{i % 28 + 1}.{i % 12 + 1}.2021" for i in range(N)],
+            r'the target "y" holds dates as text; predict a number made from it.*task="classification"',
+        ),
+        (
+            dict(target="y"),
             np.datetime64("2020-01-01") + np.arange(N),
             r'the target "y" holds dates; predict a number made from it',
         ),
@@ -178,6 +183,7 @@ def test_a_task_that_was_asked_for():
         "many words",
         "own classes",
         "lists",
+        "dates as text",
         "dates",
         "nothing left",
         "weights",

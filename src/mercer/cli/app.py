@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 FORMATS = "csv, tsv, parquet, arrow, feather, jsonl, json, xlsx or fasta; .gz .zst .xz .bz2; several files or globs; - for standard input"
 THRESHOLD = "of two classes: the probability from which on the class that fit names is predicted"
+MEMORY = "from 150MB on, beyond what the program itself takes: past it rows wait on disk; --cluster local: of each worker, from 600MB on"
 METRICS = "r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc, average_precision"
 Data = Annotated[list[str], typer.Argument(metavar="DATA", help=FORMATS)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that are there")]
@@ -94,16 +95,16 @@ def fit(
         str, typer.Option(metavar="FILE|SHARE", help="the holdout: a file, or a share of the rows")
     ] = "0.2",
     time: Annotated[
-        float,
+        str,
         typer.Option(
             metavar="SECONDS", help="for search and fits; reading, judging and writing come on top"
         ),
-    ] = 60.0,
+    ] = "60",
     memory: Annotated[
         str,
         typer.Option(
             metavar="BYTES",
-            help="a limit, from 150MB on: beyond it rows wait on disk; with --cluster local of each worker, from 600MB on",
+            help=MEMORY,
         ),
     ] = "4GB",
     seed: Annotated[
@@ -153,7 +154,7 @@ def fit(
     """Fit a model to a table, and say how good it is on rows that it never saw."""
     with guarded():
         from mercer.cli.csvflags import csv_options
-        from mercer.cli.fit import FitOptions, run
+        from mercer.cli.fit import FitOptions, run, seconds
 
         asked = FitOptions(
             tuple(data),
@@ -166,7 +167,7 @@ def fit(
             group,
             time_column,
             test,
-            time,
+            seconds(time),
             memory,
             seed,
             out,

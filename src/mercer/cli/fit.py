@@ -75,8 +75,7 @@ class FitOptions:
         """What can be said without reading the data."""
         if self.task not in TASKS:
             raise UsageError(f"--task must be one of {', '.join(TASKS)}, got {self.task}.")
-        if not (math.isfinite(self.time) and self.time > 0):
-            raise UsageError(f"--time must be a number of seconds > 0, got {self.time}.")
+        seconds(str(self.time))
         _known_metric(self.metric, self.task)
         _memory(self.memory)
         share(self.test)
@@ -301,6 +300,21 @@ def _memory(text: str) -> float:
         return budget.check_memory(found)
     except ValueError as error:
         raise UsageError(f"--{error}") from error
+
+
+def seconds(text: str) -> float:
+    """A length of time, as --time is given.
+
+    >>> seconds("90")
+    90.0
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not (math.isfinite(found) and found > 0):
+        raise UsageError(f"--time must be a number of seconds > 0, such as 60, got {text}.")
+    return found
 
 
 def stem(path: str) -> str:

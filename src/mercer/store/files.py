@@ -26,6 +26,7 @@ HEAD = struct.Struct(
 )  # magic, version, zero, bytes of the tree, bytes of the arrays, SHA-256 of all but itself
 MAX_TREE_BYTES = 1 << 28  # bytes of JSON; Python's objects take some twenty times as much
 
+_REMEDY = "give the path of a file that Mercer wrote"
 _SUM = re.compile("[0-9a-fA-F]{64}")
 
 File = str | os.PathLike[str]
@@ -178,6 +179,10 @@ def told(path: File) -> Iterator[None]:
     name = os.fspath(path)
     try:
         yield
+    except FileNotFoundError as e:
+        raise FileNotFoundError(f"{name!s:.300} does not exist; {_REMEDY}.") from e
+    except IsADirectoryError as e:
+        raise IsADirectoryError(f"{name!s:.300} is a folder; {_REMEDY}.") from e
     except OSError:
         raise
     except MemoryError as e:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.tables.arrow import Column, Kind, pa, pc
+from mercer.tables.dates import form_of
 from mercer.tables.errors import DataError, Misnamed
 from mercer.tables.scale import tails
 from mercer.tables.sketch import ColumnSketch, short
@@ -23,6 +24,7 @@ MAX_SKEW = 2.0
 # values and spans of a number to predict
 LARGEST = 1e30
 SMALLEST = 1e-30
+A_NUMBER = "predict a number made from it, such as the days since a fixed day"
 MAX_TEXT_SHARE = 0.05  # texts among numbers, up to which they count as missing
 
 
@@ -151,6 +153,8 @@ def target_of(name: str, sketch: ColumnSketch, sample: Column, task: str) -> Tar
         raise DataError(
             f'the target "{name}" has the same value in every row; there is nothing to predict.'
         )
+    if task != "classification" and not numeric and not codes:
+        _no_dates(name, sample)
     doubts = _doubts(name, sketch, sample) if numeric else ()
     guess, reason = _rule(name, sketch, numeric)
     if task != "auto":
@@ -174,12 +178,19 @@ def _doubts(name: str, sketch: ColumnSketch, sample: Column) -> tuple[str, ...]:
 
 def _predictable(name: str, kind: Kind) -> None:
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        raise DataError(
-            f'the target "{name}" holds dates; predict a number made from it, such as the days since a fixed day.'
-        )
+        raise DataError(f'the target "{name}" holds dates; {A_NUMBER}.')
     if pa.types.is_nested(kind):
         raise DataError(
             f'the target "{name}" holds {kind}, not single values; choose another column.'
+        )
+
+
+def _no_dates(name: str, sample: Column) -> None:
+    """That it is no text of many dates; a few may be classes."""
+    n = len(pc.unique(sample.drop_null()))
+    if n > FEW_CLASSES and form_of(sample) is not None:
+        raise DataError(
+            f'the target "{name}" holds dates as text; {A_NUMBER}, or give task="classification" to have each date as a class.'
         )
 
 
