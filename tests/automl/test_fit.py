@@ -351,7 +351,7 @@ def test_a_threshold_of_validation_rows_is_said_to_be_one(tmp_path, monkeypatch)
     monkeypatch.setattr("mercer.automl.validate.Validation.ahead", lambda self, mine, theirs: 9.0)
     rng = np.random.default_rng(0)
     x = rng.normal(size=2400)
-    rare = {"x": x, "y": np.where(x + 0.5 * rng.normal(size=2400) > 2.0, "yes", "no")}
+    rare = {"x": x, "y": np.where(x + 0.5 * rng.normal(size=2400) > 1.6, "yes", "no")}
     told = " ".join(fit_table(pa.table(rare), "y", time=ENOUGH).result.warnings)
     assert "best F1 on the validation rows" in told
 
