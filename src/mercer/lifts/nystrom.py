@@ -250,9 +250,10 @@ class Nystrom(Lift):
         # Pivots keep the order in which they were drawn, unless weights chose rows that tell little
         # before rows that tell much.
         if self.landmarks == "rpcholesky" and drawn and np.ptp(weight[weight > 0]) == 0:
-            coarse = rows.items or cut < MIN_RESIDUAL[rows.dtype]  # than what is looked for
+            # a look in the precision of the rows tells no share as small as that of float64
+            blind = rows.items or cut < MIN_RESIDUAL[rows.dtype]
             index, root = rpcholesky_factor(
-                op, m, stream_of(self.random_state), weight, cut, None if coarse else look
+                op, m, stream_of(self.random_state), weight, cut, None if blind else look
             )
             return rows[index], index, root
         index = self._indices(op, rows, m, weight)
